@@ -128,6 +128,10 @@ pub(crate) fn last_complete(
     let mut end = len;
     while end >= SMALLEST {
         let start = end.saturating_sub(SEARCH);
+        if source.skip_hole(start) >= end {
+            end = start;
+            continue;
+        }
         let window = source.read(Extent::between(start, end), "search for a footer")?;
         for (footer, size) in footers(&window, start) {
             if size > footer.saturating_sub(8) {
@@ -161,10 +165,14 @@ fn last_complete_v2(source: &Source, limits: &Limits) -> Result<(u64, Container,
     let mut end = len;
     while end >= v2::SMALLEST {
         let start = end.saturating_sub(SEARCH);
+        if source.skip_hole(start) >= end {
+            end = start;
+            continue;
+        }
         let window = source.read(Extent::between(start, end), "search for a footer")?;
-        let ends = window.windows(8).enumerate().rev().filter(|(_, bytes)| *bytes == v2::MAGIC);
-        for (at, _) in ends {
-            let file_len = start.saturating_add(at as u64).saturating_add(8);
+        let tails = window.windows(16).enumerate().rev();
+        for (at, _) in tails.filter(|(_, bytes)| v2::container::is_tail(bytes)) {
+            let file_len = start.saturating_add(at as u64).saturating_add(16);
             let file = source.window(Extent::first(file_len), "file")?;
             let Ok(container) = Container::read_v2(&file, limits) else { continue };
             let cost = container.manifest.len();
@@ -177,7 +185,7 @@ fn last_complete_v2(source: &Source, limits: &Limits) -> Result<(u64, Container,
                 _ => {}
             }
         }
-        end = if start == 0 { 0 } else { start.saturating_add(7) };
+        end = if start == 0 { 0 } else { start.saturating_add(15) };
     }
     Err(nothing())
 }
@@ -215,6 +223,7 @@ fn ends_a_file(file: &Source, container: Container, manifest: &Manifest) -> Resu
 pub(crate) fn is_old_manifest(source: &Source, extent: Extent, limits: &Limits) -> Result<bool> {
     let (mut start, last) = (extent.offset(), extent.end().saturating_sub(15));
     while start < last {
+        start = start.max(source.skip_hole(start).saturating_sub(15));
         let window = Extent::between(start, extent.end().min(start.saturating_add(SEARCH)));
         for (footer, size) in footers(&source.read(window, "search for a footer")?, start) {
             if footer.checked_sub(size) == Some(extent.offset())

@@ -379,6 +379,12 @@ pub enum Fault {
         /// The text.
         found: String,
     },
+    /// Its `type` is not one that generation 2 names.
+    #[error("has type {}, expected one of the format's logical types", Quoted(.found))]
+    UnknownType {
+        /// The text.
+        found: String,
+    },
     /// Its `encoding` is not one of the format's, or one that this build leaves out.
     #[error("has encoding {}, expected {expected}", Quoted(.found))]
     UnknownEncoding {
@@ -481,7 +487,7 @@ pub enum Fault {
 impl Fault {
     fn rule(&self) -> &'static str {
         match self {
-            Self::UnknownDtype { .. } => "zt/dtype",
+            Self::UnknownDtype { .. } | Self::UnknownType { .. } => "zt/dtype",
             Self::UnknownEncoding { .. } => "zt/encoding",
             Self::Misaligned { .. } => "zt/blob-misaligned",
             Self::OutOfBounds { .. } => "zt/blob-out-of-bounds",
@@ -497,7 +503,9 @@ impl Fault {
 
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownDtype { .. } | Self::UnknownEncoding { .. } => ErrorKind::Unsupported,
+            Self::UnknownDtype { .. } | Self::UnknownType { .. } | Self::UnknownEncoding { .. } => {
+                ErrorKind::Unsupported
+            }
             Self::Read { reason } => reason.kind(),
             _ => ErrorKind::Malformed,
         }

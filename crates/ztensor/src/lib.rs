@@ -46,7 +46,7 @@
 //! 4. Reader::tensor    hands out a two-word handle                  read.rs, tensor/mod.rs
 //! 5. Tensor::object    decodes one entry                            manifest/{object,plain,legacy}.rs
 //! 6. Blob::bytes       first touch of the data                      tensor/{blob,stream}.rs
-//! 7. Csr, Coo, …       typed parts, proved to fit together          tensor/{sparse,quantized}.rs
+//! 7. Csr, Coo, …       typed parts, proved to fit together          tensor/{sparse,quantized,real}.rs
 //! 8. validate, lint    every rule, as a report                      validate.rs
 //! 9. Writer, Editor    the way back                                 write/ edit/ migrate/
 //! ```
@@ -103,7 +103,10 @@ pub use manifest::{
 pub use migrate::migrate;
 pub use read::{ReadOptions, Reader};
 pub use shard::{ShardFiles, Shards};
-pub use tensor::{Axis, Blob, BlobReader, CodeOrder, Convention, Coo, Csr, QuantizedGroup, Tensor};
+pub use tensor::{
+    Axis, Blob, BlobReader, CodeOrder, Convention, Coo, Csr, DenseReader, Dequantized,
+    QuantizedGroup, Tensor,
+};
 pub use v2::{Rule, is_canonical_name};
 pub use write::{
     ComponentWriter, Compression, Form, ObjectWriter, Storage, Version, WriteOptions, Writer,

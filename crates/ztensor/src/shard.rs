@@ -26,7 +26,7 @@ impl Shard {
         Reader::from_source(source.clone()).and_then(|reader| check_generation(&reader))?;
         let whole = Extent::first(source.len());
         let digest = digest::text(digest::stored(source, whole, algorithm)?);
-        Ok(Self { size: source.len(), digest })
+        Ok(Self { size: source.len(), digest, other: Vec::new() })
     }
 
     /// Compares a file with its digest.

@@ -264,7 +264,7 @@ impl<'a> Check<'a> {
             Format::SparseCoo => &[Role::Coords],
             _ => &[],
         };
-        let size = object.shape.elements().err().map(LayoutError::from);
+        let size = object.elements().err().map(LayoutError::from);
         let shape = match object.format {
             Format::SparseCsr | Format::InlineCsr => sparse::matrix(&object.shape).err(),
             _ => None,
@@ -354,7 +354,7 @@ impl<'a> Check<'a> {
             Ok(blob) => blob,
             Err(error) => {
                 // A shape of too many elements was reported with the object.
-                if object.shape.elements().is_ok() {
+                if object.elements().is_ok() {
                     self.error(&error);
                 }
                 return Readable::Stored(self.tensor.unsized_blob(role, component));
@@ -473,7 +473,7 @@ impl<'a> Check<'a> {
     fn odd_half(&self, blob: &Blob<'_>) -> bool {
         let Ok(ElementType::Packed { bits: 4, .. }) = blob.elements() else { return false };
         self.tensor.object().is_ok_and(|object| {
-            let elements = object.shape.elements().unwrap_or_default();
+            let elements = object.elements().unwrap_or_default();
             object.format == Format::Dense && !elements.is_multiple_of(2)
         })
     }
@@ -569,9 +569,11 @@ impl<'a> Check<'a> {
 
     /// Proves that no cell of a sparse tensor is listed twice: what generation 2 asks for.
     fn cells(&mut self, object: &Object, coords: &Blob<'_>, nnz: u64) -> Result<()> {
-        if nnz > CELLS {
+        let most = self.tensor.reader().limits().sparse_values;
+        if nnz > most {
             let message = format!(
-                "has {nnz} values, over {CELLS}: that no element is stored twice is not checked"
+                "has {nnz} values, over the limit of {most} (Limits::sparse_values), so that it is \
+                 not checked that no element is stored twice"
             );
             self.report.add(Finding::note("zt/cells-unchecked", message).at(self.place()));
             return Ok(());
@@ -772,34 +774,35 @@ fn is_left_by_an_edit(reader: &Reader, extent: Extent) -> bool {
 
 /// Returns where in the file the first byte of an extent is that is not zero.
 pub(crate) fn first_nonzero(reader: &Reader, extent: Extent) -> Result<Option<u64>> {
-    use std::io::{BufRead, ErrorKind};
-    let mut stream = reader.source().stream(extent, "gap")?;
-    let mut offset = extent.offset();
+    let (source, mut offset) = (reader.source(), extent.offset());
     loop {
-        let ready = match stream.fill_buf() {
-            Ok([]) => return Ok(None),
+        offset = source.skip_hole(offset);
+        let piece = Extent::between(offset, extent.end().min(offset.saturating_add(PIECE)));
+        if piece.is_empty() {
+            return Ok(None);
+        }
+        let bytes = match source.read(piece, "gap") {
             // An editor had made the file longer for a while.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
-            Ok(ready) => ready,
-            Err(source) => {
-                return Err(tensor_core::Error::Read { what: "gap", offset, source }.into());
+            Err(tensor_core::Error::Read { source, .. })
+                if source.kind() == std::io::ErrorKind::UnexpectedEof =>
+            {
+                return Ok(None);
             }
+            read => read?,
         };
-        if let Some(at) = ready.iter().position(|&byte| byte != 0) {
+        if let Some(at) = bytes.iter().position(|&byte| byte != 0) {
             return Ok(Some(offset.saturating_add(at as u64)));
         }
-        let len = ready.len();
-        stream.consume(len);
-        offset = offset.saturating_add(len as u64);
+        offset = piece.end();
     }
 }
 
+/// How much of a gap is read at once, in bytes.
+const PIECE: u64 = 256 << 10;
 /// How many bytes of the manifest are checked before their findings are counted together: those of
 /// a hostile file take a hundred times as much memory.
 const PORTION: usize = 128 << 10;
 /// The length of the magic in bytes.
 const MAGIC_LEN: u64 = 8;
 
-/// How many places of values are held to be compared: 64 MiB of them.
-const CELLS: u64 = 8 << 20;
 const QUANTIZED_ROLES: [Role; 3] = [Role::PackedWeight, Role::Scales, Role::Zeros];

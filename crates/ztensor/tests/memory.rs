@@ -3,7 +3,10 @@
 
 #![cfg(all(feature = "digest", feature = "zstd"))]
 
-use std::{io::Write as _, time::Duration};
+use std::{
+    io::{Read as _, Write as _},
+    time::Duration,
+};
 
 use test_support::{
     cases::cases,
@@ -12,7 +15,8 @@ use test_support::{
     mutations, testdata, truncations,
 };
 use ztensor::{
-    Compression, Format, Generation, Reader, Role, Storage, Tensor, Writer,
+    Compression, Coo, Format, Generation, Reader, Role, Storage, Tensor, Version, WriteOptions,
+    Writer,
     tensor_core::{
         DType, Profile, Severity, TensorBuf,
         digest::{Algorithm, Digest},
@@ -99,9 +103,9 @@ fn every_invalid_file_gets_its_verdict() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A sparse matrix of shape `[2, 3]` whose values decode to 256 MiB, with the roles that are given
+/// A sparse matrix whose values decode to 256 MiB, with the roles that are given
 /// beside them.
-fn bomb(roles: &[Role]) -> Vec<u8> {
+fn bomb(roles: &[Role], shape: [u64; 2]) -> Vec<u8> {
     let storage = Storage::default().compression(Compression::Zstd { level: 3, frame: None });
     let mut writer = Writer::options().storage(storage).write_to(Vec::new()).unwrap();
     let mut object = writer.object("s").unwrap();
@@ -112,7 +116,7 @@ fn bomb(roles: &[Role]) -> Vec<u8> {
     for role in roles {
         object.put(role.clone(), DType::U64, &[0; 24]).unwrap();
     }
-    object.finish(Format::Other("sparse_css".to_owned()), [2, 3]).unwrap();
+    object.finish(Format::Other("sparse_css".to_owned()), shape).unwrap();
     let mut bytes = writer.finish().unwrap();
     let at = bytes.windows(10).position(|word| word == b"sparse_css").unwrap();
     bytes[at + 9] = b'r';
@@ -129,11 +133,68 @@ fn values_beyond_the_shape_are_not_decoded() {
              expected 8388608 bytes",
         ),
     ] {
-        let reader = Reader::from_bytes(bomb(roles)).unwrap();
+        let reader = Reader::from_bytes(bomb(roles, [2, 3])).unwrap();
         let taken = measure(|| reader.tensor("s").unwrap().csr());
         assert_eq!(taken.result.unwrap_err().to_string(), expected);
         assert!(taken.bytes < 24 << 20, "{} bytes of memory", taken.bytes);
         assert!(!reader.validate().is_valid());
+    }
+}
+
+/// What may turn out to equal another part is held back in memory no further than to 16 MiB.
+#[test]
+fn parts_that_start_alike_take_bounded_memory() {
+    let piece = vec![0; 1 << 20];
+    let taken = measure(|| {
+        let mut writer =
+            WriteOptions::default().version(Version::V2).write_to(std::io::sink()).unwrap();
+        for name in ["a", "b"] {
+            let mut object = writer.object(name).unwrap();
+            let mut part = object.component(Role::Data, DType::U8).unwrap();
+            (0..64).for_each(|_| part.write_all(&piece).unwrap());
+            part.finish().unwrap();
+            object.finish(Format::Dense, [64 << 20]).unwrap();
+        }
+        writer.finish().unwrap();
+    });
+    assert!(taken.bytes < 40 << 20, "{} bytes of memory", taken.bytes);
+}
+
+#[test]
+fn parts_that_expand_a_lot_are_not_held() {
+    let reader = Reader::from_bytes(bomb(&[Role::Indptr, Role::Indices], [2, 1 << 40])).unwrap();
+    let taken = measure(|| reader.tensor("s").unwrap().dense_reader().map(drop));
+    let error = taken.result.unwrap_err().to_string();
+    assert!(error.starts_with("parts of a sparse tensor in bytes is "), "{error}");
+    assert!(taken.bytes < 8 << 20, "{} bytes of memory", taken.bytes);
+}
+
+/// A stored element and 64 MiB of zeros: they are given out, and not held.
+#[test]
+fn zeros_of_sparse_tensors_take_no_memory() {
+    let values = TensorBuf::from_slice([1], &[1.5_f64]).unwrap();
+    let coords = TensorBuf::from_slice([2], &[1000_u64, 3]).unwrap();
+    let coo = Coo::from_parts([1 << 10, 1 << 13], values, coords).unwrap();
+    let (at, value) = ((1000 * (1 << 13) + 3) * 8, 1.5_f64.to_le_bytes());
+    for version in [Version::V1_1, Version::V2] {
+        let mut writer = WriteOptions::default().version(version).write_to(Vec::new()).unwrap();
+        writer.add_coo("s", &coo).unwrap();
+        let reader = Reader::from_bytes(writer.finish().unwrap()).unwrap();
+        let taken = measure(|| {
+            let mut stream = reader.tensor("s").unwrap().dense_reader().unwrap();
+            let (zeros, mut piece, mut before) = (vec![0; 1 << 20], vec![1; 1 << 20], 0);
+            loop {
+                let read = stream.read(&mut piece).unwrap();
+                match &piece[..read] {
+                    [] => return before,
+                    stored if before == at => assert_eq!(stored, value),
+                    stored => assert!(*stored == zeros[..read]),
+                }
+                before += read;
+            }
+        });
+        assert_eq!(taken.result, 64 << 20);
+        assert!(taken.bytes < 4 << 20, "{} bytes of memory", taken.bytes);
     }
 }
 

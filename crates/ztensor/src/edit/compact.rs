@@ -81,9 +81,8 @@ pub(super) fn editable(reader: &Reader) -> Result<Version> {
     match reader.generation() {
         Generation::V1_1 => Ok(Version::V1_1),
         Generation::V1_2 => Ok(Version::V1_2),
-        Generation::V2 if reader.manifest().has_other_keys() || reader.manifest().is_absent() => {
-            let reason = "file has no manifest, or one with keys that are not text, expected one that \
-                          can be written again";
+        Generation::V2 if reader.manifest().is_absent() => {
+            let reason = "file has no manifest, expected one that can be written again";
             Err(Error::Given { reason: reason.to_owned() })
         }
         Generation::V2 => Ok(Version::V2),

@@ -53,7 +53,7 @@ pub(crate) fn object_v1_0(
                 let range = attributes_range(decoder).map_err(|e| e.inside("attributes"))?;
                 attributes = range.map(|range| Encoded::slice(manifest, range));
             }
-            _ => other.push((key.into_owned(), unknown(decoder, manifest)?)),
+            _ => other.push(((&*key).into(), unknown(decoder, manifest)?)),
         }
     }
     let dtype = require(dtype, start, "dtype")?;
@@ -82,7 +82,7 @@ fn component_v1_0(decoder: &mut Decoder<'_>, manifest: &Bytes) -> cbor::Result<C
             "digest" => {
                 component.digest = text_or_null(decoder, "digest")?.map(Cow::into_owned);
             }
-            _ => component.other.push((key.into_owned(), unknown(decoder, manifest)?)),
+            _ => component.other.push(((&*key).into(), unknown(decoder, manifest)?)),
         }
     }
     component.offset = require(offset, start, "offset")?;
@@ -130,7 +130,7 @@ pub(crate) fn tensor_v0_1(
             "checksum" => {
                 component.digest = text_or_null(decoder, "checksum")?.map(Cow::into_owned);
             }
-            _ => custom.push((key.into_owned(), unknown(decoder, manifest)?)),
+            _ => custom.push(((&*key).into(), unknown(decoder, manifest)?)),
         }
     }
     component.offset = require(offset, start, "offset")?;

@@ -6,6 +6,7 @@ pub(crate) mod cbor;
 pub(crate) mod dtype;
 pub(crate) mod emit;
 mod fields;
+mod key;
 mod legacy;
 mod object;
 pub(crate) mod plain;
@@ -15,6 +16,8 @@ mod vocabulary;
 pub use attributes::Attributes;
 pub(crate) use attributes::Encoded;
 pub use dtype::{ElementType, StoredType};
+pub(crate) use key::Key;
+pub(crate) use object::product;
 pub use object::{Component, Object};
 pub use value::Value;
 pub use vocabulary::{ByteOrder, Encoding, Format, Role, Shard};
@@ -62,10 +65,8 @@ pub struct Manifest {
     version: String,
     generator: Option<String>,
     attributes: Option<Encoded>,
-    other: Vec<(String, Encoded)>,
+    other: Vec<(Key, Bytes)>,
     unusual: Unusual,
-    /// The root map has keys that are not text, which only generation 2 lets pass.
-    has_other_keys: bool,
     entries: Vec<Entry>,
     apart: Vec<Apart>,
     shards: BTreeMap<String, Shard>,
@@ -146,12 +147,8 @@ impl Manifest {
         manifest.attributes = attributes.map(|range| manifest.encoded(range));
         manifest.shards = shards;
         for (key, value) in other {
-            let key = Walk::new(&manifest.bytes, key.start).text().map(str::to_owned);
-            let value = manifest.encoded(value);
-            match key {
-                Some(key) => manifest.other.push((key, value)),
-                None => manifest.has_other_keys = true,
-            }
+            let key = v2::document::key(&manifest.bytes, key);
+            manifest.other.push((key, manifest.bytes.slice(value)));
         }
         // Manifests are at most 1 GiB long.
         let entries = objects.into_iter().filter_map(|(at, len)| Self::entry(at, len));
@@ -173,7 +170,6 @@ impl Manifest {
             entries: Vec::new(),
             apart: Vec::new(),
             shards: BTreeMap::new(),
-            has_other_keys: false,
             hasher: RandomState::new(),
             by_name: OnceLock::new(),
         }
@@ -203,8 +199,7 @@ impl Manifest {
                 _ => {
                     let at = decoder.at();
                     decoder.skip().map_err(|e| e.inside(&key))?;
-                    let item = self.encoded(at..decoder.at());
-                    self.other.push((key.into_owned(), item));
+                    self.other.push(((&*key).into(), self.bytes.slice(at..decoder.at())));
                 }
             }
         }
@@ -360,7 +355,8 @@ impl Manifest {
         attributes.map_err(|error| error.inside(path).into_error(self.offset))
     }
 
-    /// Returns the keys of the root map that the format does not name, in the order of the file.
+    /// Returns the keys of the root map that the format does not name, in the order of the file; of one
+    /// that is not text, as generation 2 lets pass, its first bytes, such as `h'01'`.
     pub fn unknown_keys(&self) -> impl Iterator<Item = &str> {
         self.other.iter().map(|(key, _)| key.as_str())
     }
@@ -374,11 +370,6 @@ impl Manifest {
     #[must_use]
     pub fn is_absent(&self) -> bool {
         self.bytes.is_empty()
-    }
-
-    /// Tells whether the root map has keys that are not text.
-    pub(crate) const fn has_other_keys(&self) -> bool {
-        self.has_other_keys
     }
 
     /// Returns the number of objects.
@@ -492,9 +483,8 @@ impl Manifest {
     }
 
     /// Returns the root's fields other than the version and the objects, as they are encoded.
-    pub(crate) fn encoded_root(&self) -> (Option<Encoded>, Vec<(String, Bytes)>) {
-        let other = self.other.iter().map(|(key, item)| (key.clone(), item.bytes.clone()));
-        (self.attributes.clone(), other.collect())
+    pub(crate) fn encoded_root(&self) -> (Option<Encoded>, Vec<(Key, Bytes)>) {
+        (self.attributes.clone(), self.other.clone())
     }
 
     pub(crate) const fn unusual(&self) -> Unusual {

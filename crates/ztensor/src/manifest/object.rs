@@ -12,6 +12,7 @@ use super::{
     dtype::{self, ElementType, StoredType},
     emit::Emitter,
     fields::{Keys, Seen, skipped, text_of, text_or_null},
+    key::Key,
     vocabulary::{ByteOrder, Encoding, Format, Role},
 };
 use crate::{Problem, error::Result};
@@ -31,7 +32,7 @@ pub struct Object {
     /// The stored parts by role, in the order of the file.
     pub components: Vec<(Role, Component)>,
     pub(crate) attributes: Option<Encoded>,
-    pub(crate) other: Vec<(String, Bytes)>,
+    pub(crate) other: Vec<(Key, Bytes)>,
 }
 
 /// Sets a field of what is built, where anything is.
@@ -54,7 +55,41 @@ impl Object {
         self.components.iter().find(|(found, _)| found == role).map(|(_, component)| component)
     }
 
-    /// Returns the keys of the object that the format does not name, in the order of the file.
+    /// Returns how many elements its shape has.
+    ///
+    /// In generation 2 dimensions are multiplied from the outermost in, so that behind a 0 none
+    /// overflows; before, [`Shape::elements`] counts, which no 0 keeps from overflowing.
+    ///
+    /// # Errors
+    ///
+    /// [`tensor_core::Error::ShapeOverflow`].
+    pub fn elements(&self) -> tensor_core::Result<u64> {
+        if !self.is_v2() {
+            return self.shape.elements();
+        }
+        let overflow = || tensor_core::Error::ShapeOverflow { shape: self.shape.clone() };
+        product(&self.shape).ok_or_else(overflow)
+    }
+
+    /// Returns how many bytes as many elements as its shape has take.
+    pub(crate) fn byte_len(&self, elements: ElementType) -> tensor_core::Result<u64> {
+        let len = elements.byte_len(self.elements()?);
+        len.ok_or_else(|| match elements {
+            ElementType::Plain(dtype) => {
+                tensor_core::Error::SizeOverflow { shape: self.shape.clone(), dtype }
+            }
+            ElementType::Packed { .. } => {
+                tensor_core::Error::ShapeOverflow { shape: self.shape.clone() }
+            }
+        })
+    }
+
+    fn is_v2(&self) -> bool {
+        self.components.iter().any(|(_, component)| component.is_v2)
+    }
+
+    /// Returns the keys of the object that the format does not name, in the order of the file; of one
+    /// that is not text, as generation 2 lets pass, its first bytes, such as `h'01'`.
     pub fn unknown_keys(&self) -> impl Iterator<Item = &str> {
         self.other.iter().map(|(key, _)| key.as_str())
     }
@@ -115,7 +150,7 @@ impl Object {
                     seen.unknown(at, &key)?;
                     let range = skipped(decoder)?;
                     if let Some(object) = into.as_deref_mut() {
-                        object.other.push((text_of(&key).to_owned(), manifest.slice(range)));
+                        object.other.push((text_of(&key).into(), manifest.slice(range)));
                     }
                 }
             }
@@ -126,7 +161,7 @@ impl Object {
     /// Encodes the object as [`walk`](Self::walk) reads it, keys in the order of the reference
     /// writer and roles sorted by their bytes.
     pub(crate) fn encode(&self, emitter: &mut Emitter<'_>) {
-        if self.components.iter().any(|(_, component)| component.is_v2) {
+        if self.is_v2() {
             return self.encode_v2(emitter);
         }
         let optional = usize::from(self.attributes.is_some()).saturating_add(self.other.len());
@@ -147,9 +182,14 @@ impl Object {
             component.encode(emitter);
         }
         for (key, item) in &self.other {
-            emitter.text(key).raw(item);
+            emitter.text(key.as_str()).raw(item);
         }
     }
+}
+
+/// Multiplies dimensions from the outermost in; `None` where that overflows, as it does not behind a 0.
+pub(crate) fn product(shape: &Shape) -> Option<u64> {
+    shape.dims().iter().copied().try_fold(1_u64, u64::checked_mul)
 }
 
 pub(crate) fn shape_at(decoder: &mut Decoder<'_>, limits: &Limits) -> cbor::Result<Shape> {
@@ -241,7 +281,7 @@ pub struct Component {
     /// The order of the bytes of an element; only generation 0.1 has another than little-endian.
     pub byte_order: ByteOrder,
     pub(crate) is_v2: bool,
-    pub(crate) other: Vec<(String, Bytes)>,
+    pub(crate) other: Vec<(Key, Bytes)>,
 }
 
 impl Component {
@@ -296,7 +336,8 @@ impl Component {
         }
     }
 
-    /// Returns the keys of the component that the format does not name, in the order of the file.
+    /// Returns the keys of the component that the format does not name, in the order of the file; of
+    /// one that is not text, as generation 2 lets pass, its first bytes, such as `h'01'`.
     pub fn unknown_keys(&self) -> impl Iterator<Item = &str> {
         self.other.iter().map(|(key, _)| key.as_str())
     }
@@ -354,7 +395,7 @@ impl Component {
                     seen.unknown(at, &key)?;
                     let range = skipped(decoder)?;
                     if let Some(component) = into.as_deref_mut() {
-                        component.other.push((text_of(&key).to_owned(), manifest.slice(range)));
+                        component.other.push((text_of(&key).into(), manifest.slice(range)));
                     }
                 }
             }
@@ -388,7 +429,7 @@ impl Component {
             emitter.text("digest").text(digest);
         }
         for (key, item) in &self.other {
-            emitter.text(key).raw(item);
+            emitter.text(key.as_str()).raw(item);
         }
     }
 }

@@ -3,6 +3,10 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+
+use super::key::Key;
+
 /// The order in which the bytes of an element are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByteOrder {
@@ -21,6 +25,7 @@ pub struct Shard {
     pub size: u64,
     /// The text of the digest over the whole file.
     pub digest: String,
+    pub(crate) other: Vec<(Key, Bytes)>,
 }
 
 macro_rules! vocabulary {

@@ -39,11 +39,16 @@ pub(super) fn migrate<W: Write>(reader: &Reader, writer: &mut Writer<W>) -> Resu
 }
 
 /// Copies one tensor into a file of another container, or of the canonical form.
-pub(crate) fn copy<W: Write>(tensor: Tensor<'_>, name: &str, writer: &mut Writer<W>) -> Result<()> {
+pub(crate) fn copy<W: Write>(
+    tensor: Tensor<'_>,
+    name: &str,
+    writer: &mut Writer<W>,
+) -> Result<Report> {
     let mut across = Across { report: Report::default(), refused: Vec::new() };
     across.look_at(tensor, name, writer)?;
     across.refuse(writer.version())?;
-    across.write(tensor, name, writer)
+    across.write(tensor, name, writer)?;
+    Ok(across.report)
 }
 
 struct Across {
@@ -102,6 +107,9 @@ impl Across {
         let to_v2 = writer.version() == Version::V2;
         let quoted = format!("tensor {}", Quoted(name));
         let mut refuse = |problem: String| self.refused.push(format!("{quoted} {problem}"));
+        if !to_v2 && object.shape.elements().is_err() {
+            refuse(format!("has shape {}, which 1.x does not count behind its 0", object.shape));
+        }
         if to_v2 {
             if let Some(fault) = name_fault(name, writer.is_canonical()) {
                 refuse(fault);
@@ -124,7 +132,9 @@ impl Across {
         }
         for (role, part) in &object.components {
             let fault = match part.elements() {
-                None if part.is_v2 && !to_v2 => Some("is of a type that is not known".to_owned()),
+                None if let Some(found) = part.logical_type.as_deref().filter(|_| part.is_v2) => {
+                    Some(format!("is of type {}, which is not known", Quoted(found)))
+                }
                 None => Some(format!("has dtype {}", Quoted(part.dtype.name()))),
                 Some(ElementType::Packed { name, .. })
                     if !to_v2 && object.format == Format::Dense =>

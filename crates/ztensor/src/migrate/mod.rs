@@ -92,7 +92,7 @@ impl<W: Write> Migration<'_, W> {
         let manifest = reader.manifest();
         let (attributes, mut other) = manifest.encoded_root();
         let before = other.len();
-        other.retain(|(key, _)| key != "objects");
+        other.retain(|(key, _)| key.as_str() != "objects");
         if other.len() != before {
             self.left_out("objects", At::file());
         }
@@ -101,7 +101,7 @@ impl<W: Write> Migration<'_, W> {
         if let Some(generator) = manifest.generator() {
             let mut attributes = decoded.clone().unwrap_or_default();
             let message = if attributes.get("generator").is_some() {
-                other.push(("generator".to_owned(), encoded_text(generator)));
+                other.push(("generator".into(), encoded_text(generator)));
                 "generator stays a key of the manifest: there is an attribute of that name"
             } else {
                 attributes.insert("generator", generator);

@@ -2,7 +2,10 @@
 
 use std::io;
 
-use crate::{Component, Encoding, Format, Object, Role, StoredType, Tensor, manifest::dtype};
+use crate::{
+    Component, Encoding, Format, Object, Role, StoredType, Tensor,
+    manifest::{Key, dtype},
+};
 
 /// Says of the components of an object what they say in the words of generation 1.2.
 pub(crate) fn translate_to_v1_2(tensor: Tensor<'_>, object: &mut Object) {
@@ -24,8 +27,8 @@ pub(crate) fn translate_to_v1_2(tensor: Tensor<'_>, object: &mut Object) {
 /// Removes keys that mean something in the generation that is written, and did not in the one that
 /// was read; returns those that were there.
 pub(super) fn drop_keys(component: &mut Component, keys: &[&str]) -> Vec<String> {
-    let is_dropped = |(key, _): &mut (String, _)| keys.contains(&key.as_str());
-    component.other.extract_if(.., is_dropped).map(|(key, _)| key).collect()
+    let is_dropped = |(key, _): &mut (Key, _)| keys.contains(&key.as_str());
+    component.other.extract_if(.., is_dropped).map(|(key, _)| key.as_str().to_owned()).collect()
 }
 
 /// Says of a component what it says in the words of generation 1.1; a `type` that is not known

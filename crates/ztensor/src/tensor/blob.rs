@@ -75,7 +75,7 @@ impl<'a> Blob<'a> {
     ///
     /// # Errors
     ///
-    /// [`Fault::UnknownDtype`].
+    /// [`Fault::UnknownDtype`] and [`Fault::UnknownType`].
     pub fn element_type(&self) -> Result<DType> {
         self.component.element_type().ok_or_else(|| self.unknown_type())
     }
@@ -84,15 +84,23 @@ impl<'a> Blob<'a> {
     ///
     /// # Errors
     ///
-    /// [`Fault::UnknownDtype`].
+    /// [`Fault::UnknownDtype`] and [`Fault::UnknownType`].
     pub fn elements(&self) -> Result<ElementType> {
         self.component.elements().ok_or_else(|| self.unknown_type())
     }
 
     fn unknown_type(&self) -> Error {
         let Component { dtype, logical_type, is_v2, .. } = &self.component;
-        let found = logical_type.as_deref().filter(|_| *is_v2).unwrap_or(dtype.name());
-        self.fault(Fault::UnknownDtype { found: found.to_owned() })
+        self.fault(match logical_type.clone().filter(|_| *is_v2) {
+            Some(found) => Fault::UnknownType { found },
+            None => Fault::UnknownDtype { found: dtype.name().to_owned() },
+        })
+    }
+
+    /// Proves that the length of its bytes and their order are known, as they are in generation 2 also of
+    /// elements that are not.
+    fn check_elements(&self) -> Result<()> {
+        if self.component.is_v2 { Ok(()) } else { self.elements().map(drop) }
     }
 
     /// Returns where the stored bytes are.
@@ -128,7 +136,8 @@ impl<'a> Blob<'a> {
     }
 
     /// Returns the decoded bytes, elements little-endian: without a copy where they are stored raw
-    /// and the source is in memory, else in a buffer that is aligned to 64 bytes.
+    /// and the source is in memory, else in a buffer that is aligned to 64 bytes. In generation 2 that is
+    /// so whatever the type of the elements.
     ///
     /// # Errors
     ///
@@ -184,7 +193,7 @@ impl<'a> Blob<'a> {
         {
             return Err(self.read_fault(wrong(expected)));
         }
-        self.elements()?;
+        self.check_elements()?;
         let mut stream = self.open(self.hasher_when_asked()?)?;
         let filled = stream.fill(buffer).map_err(|error| self.stream_fault(error))?;
         if filled < buffer.len() {
@@ -203,7 +212,7 @@ impl<'a> Blob<'a> {
     ///
     /// [`Error::Component`] where the component cannot be used.
     pub fn stream(&self) -> Result<BlobReader> {
-        self.elements()?;
+        self.check_elements()?;
         self.open(self.hasher_when_asked()?)
     }
 
@@ -263,7 +272,7 @@ impl<'a> Blob<'a> {
 
     /// Opens a stream that also computes the digest of the stored bytes, where there is one.
     pub(crate) fn hashed_stream(&self) -> Result<BlobReader> {
-        self.elements()?;
+        self.check_elements()?;
         self.open(self.hasher()?)
     }
 
@@ -353,7 +362,7 @@ impl<'a> Blob<'a> {
 
     /// Returns where the stored bytes of a raw component are, once its length is proved.
     fn exact_extent(&self) -> Result<Extent> {
-        self.elements()?;
+        self.check_elements()?;
         let extent = self.extent()?;
         let Len::Exactly(expected) = self.len else {
             return Ok(extent);
@@ -370,7 +379,7 @@ impl<'a> Blob<'a> {
     }
 
     fn decode(&self) -> Result<AlignedBuf> {
-        self.elements()?;
+        self.check_elements()?;
         let mut stream = self.open(self.hasher_when_asked()?)?;
         let mut decoded = AlignedBuf::new();
         if let Len::Exactly(len) = self.len {
@@ -467,7 +476,7 @@ impl<'a> Blob<'a> {
             let read = self.source()?.read(part, "component");
             return read.map_err(|reason| self.read_fault(reason));
         }
-        self.elements()?;
+        self.check_elements()?;
         let (mut stream, before) = self.stream_from(start)?;
         let skipped = io::copy(&mut stream.by_ref().take(before), &mut io::sink());
         skipped.map_err(|error| self.stream_fault(error))?;
@@ -549,8 +558,10 @@ impl<'a> Blob<'a> {
             return Ok(DigestText::None);
         };
         let is_v2 = self.component.is_v2;
-        let expected =
-            if is_v2 { "\"xxh3:\" and 16 hex digits" } else { "\"crc32c:0x\" and hex digits" };
+        let expected = match is_v2 {
+            true => "\"xxh3:\" and 16 hex digits",
+            false => "\"crc32c:0x\" and hex digits",
+        };
         let malformed = || self.fault(Fault::MalformedDigest { found: text.clone(), expected });
         let parsed =
             if self.component.is_v2 { digest::parse_v2(text) } else { digest::parse(text) };

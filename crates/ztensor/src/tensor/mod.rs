@@ -1,18 +1,22 @@
 //! The lazy handle on one object.
 
 mod blob;
+mod dense_reader;
 pub(crate) mod digest;
 mod layout;
 mod quantized;
+mod real;
 #[cfg(feature = "zstd")]
 pub(crate) mod seekable;
 pub(crate) mod sparse;
 mod stream;
 
 pub use blob::Blob;
+pub use dense_reader::DenseReader;
 pub(crate) use layout::LayoutError;
 pub use quantized::{Axis, CodeOrder, Convention, QuantizedGroup};
 pub(crate) use quantized::{GroupLayout, Part};
+pub use real::Dequantized;
 pub use sparse::{Coo, Csr};
 pub use stream::BlobReader;
 pub(crate) use stream::Len;
@@ -20,10 +24,7 @@ pub(crate) use stream::Len;
 use bytes::Bytes;
 use tensor_core::{Extent, Source, TensorBuf, TensorInfo, Verified};
 
-use crate::{
-    Attributes, Component, ElementType, Encoding, Error, Format, Object, Reader, Role,
-    error::Result,
-};
+use crate::{Attributes, Component, Encoding, Error, Format, Object, Reader, Role, error::Result};
 
 impl Reader {
     /// Returns handles on the objects in the order of the manifest.
@@ -319,11 +320,9 @@ impl<'a> Tensor<'a> {
 
     fn len_of(self, object: &Object, role: &Role, component: &Component) -> Result<Len> {
         let needed = match (&object.format, role) {
-            (Format::Dense, Role::Data) => match component.elements() {
-                Some(ElementType::Plain(dtype)) => Some(object.shape.byte_len(dtype)?),
-                Some(packed) => packed.byte_len(object.shape.elements()?),
-                None => None,
-            },
+            (Format::Dense, Role::Data) => {
+                component.elements().map(|elements| object.byte_len(elements)).transpose()?
+            }
             (Format::SparseCsr, Role::Indptr) => {
                 let rows = object.shape.dims().first().copied().unwrap_or_default();
                 bytes_of(component, rows.checked_add(1))
@@ -412,7 +411,7 @@ fn useful_bytes(object: &Object, role: &Role, component: &Component) -> Option<u
         (Format::SparseCoo, Role::Coords) => object.shape.rank() as u64,
         _ => return None,
     };
-    let elements = object.shape.elements().ok()?.max(REPEATED);
+    let elements = object.elements().ok()?.max(REPEATED);
     bytes_of(component, elements.checked_mul(numbers))
 }
 

@@ -148,21 +148,26 @@ impl Csr {
     /// Fills a buffer with all elements.
     pub(crate) fn fill(&self, bytes: &mut [u8]) -> Checked<()> {
         let mut dense = Dense::new(&self.shape, &self.values, bytes)?;
+        self.places()?.into_iter().zip(0..).try_for_each(|(at, stored)| dense.put(at, stored))
+    }
+
+    /// Returns which element of the matrix each stored one is.
+    pub(crate) fn places(&self) -> Checked<Vec<u64>> {
         let columns = self.shape.dims().get(1).copied().unwrap_or_default();
         let mut columns_of = integers(&self.indices)?;
         let mut row_ends = integers(&self.indptr)?.skip(1);
+        let mut places = room_for(elements(&self.values))?;
         let (mut row, mut stored) = (0_u64, 0_u64);
         while let Some(end) = row_ends.next().transpose()? {
             while stored < end {
                 let column = columns_of.next().transpose()?.unwrap_or_default();
                 // Row and column were proved to lie in the shape, whose product fits.
-                let at = row.saturating_mul(columns).saturating_add(column);
-                dense.put(at, stored)?;
+                places.push(row.saturating_mul(columns).saturating_add(column));
                 stored = stored.saturating_add(1);
             }
             row = row.saturating_add(1);
         }
-        Ok(())
+        Ok(places)
     }
 }
 
@@ -241,24 +246,34 @@ impl Coo {
     /// Fills a buffer with all elements.
     pub(crate) fn fill(&self, bytes: &mut [u8]) -> Checked<()> {
         let mut dense = Dense::new(&self.shape, &self.values, bytes)?;
-        let nnz = elements(&self.values);
-        let strides = self.shape.strides()?;
-        let width = self.coords.dtype().width().unwrap_or(1);
-        let coords = self.coords.bytes();
-        for index in 0..nnz {
-            let mut at = 0_u64;
-            for (dimension, stride) in (0_u64..).zip(&strides) {
-                // All of these were read once when the list was checked.
-                let position = dimension.saturating_mul(nnz).saturating_add(index);
-                let start = usize::try_from(position.saturating_mul(width)).unwrap_or(usize::MAX);
-                let bytes = coords.get(start..).unwrap_or_default();
-                let coordinate = integer(self.coords.dtype(), bytes).unwrap_or_default();
-                at = at.saturating_add(coordinate.saturating_mul(*stride));
-            }
-            dense.put(at, index)?;
-        }
-        Ok(())
+        self.places()?.into_iter().zip(0..).try_for_each(|(at, stored)| dense.put(at, stored))
     }
+
+    /// Returns which element of the tensor each stored one is.
+    pub(crate) fn places(&self) -> Checked<Vec<u64>> {
+        places(&self.shape, elements(&self.values), &mut integers(&self.coords)?)
+    }
+}
+
+/// Returns which elements of a tensor its coordinates are those of.
+fn places(shape: &Shape, nnz: u64, coordinates: &mut Integers<'_>) -> Checked<Vec<u64>> {
+    let mut places = room_for(nnz)?;
+    places.extend((0..nnz).map(|_| 0));
+    for stride in shape.strides()? {
+        for place in &mut places {
+            let coordinate = coordinates.next().transpose()?.unwrap_or_default();
+            *place = place.saturating_add(coordinate.saturating_mul(stride));
+        }
+    }
+    Ok(places)
+}
+
+fn room_for(nnz: u64) -> Checked<Vec<u64>> {
+    let out_of_memory = || Core::OutOfMemory { bytes: nnz.saturating_mul(8) };
+    let count = usize::try_from(nnz).map_err(|_| out_of_memory())?;
+    let mut places = Vec::new();
+    places.try_reserve_exact(count).map_err(|_| out_of_memory())?;
+    Ok(places)
 }
 
 /// Returns a tensor whose elements `fill` puts in their places.
@@ -322,7 +337,7 @@ impl<'a> Dense<'a> {
 }
 
 /// Returns where an element is among others, in bytes.
-fn place(index: u64, width: usize) -> Option<Range<usize>> {
+pub(super) fn place(index: u64, width: usize) -> Option<Range<usize>> {
     let start = usize::try_from(index).ok()?.checked_mul(width)?;
     Some(start..start.checked_add(width)?)
 }
@@ -392,17 +407,10 @@ pub(crate) fn repeated_cell(
     nnz: u64,
     coordinates: &mut Integers<'_>,
 ) -> Checked<()> {
-    let bytes = nnz.saturating_mul(8);
-    let count = usize::try_from(nnz).map_err(|_| Core::OutOfMemory { bytes })?;
-    let mut cells: Vec<u64> = Vec::new();
-    cells.try_reserve_exact(count).map_err(|_| Core::OutOfMemory { bytes })?;
-    cells.resize(count, 0);
-    for stride in shape.strides()? {
-        for cell in &mut cells {
-            let coordinate = coordinates.next().transpose()?.unwrap_or_default();
-            *cell = cell.saturating_add(coordinate.saturating_mul(stride));
-        }
+    if nnz < 2 {
+        return Ok(());
     }
+    let mut cells = places(shape, nnz, coordinates)?;
     cells.sort_unstable();
     match cells.array_windows().find(|[a, b]| a == b) {
         Some([cell, _]) => Err(format!("element {cell} of shape {shape} is stored twice").into()),

@@ -48,7 +48,7 @@ impl Checker<'_> {
                 if text.is_ascii() || std::str::from_utf8(text).is_ok() {
                     return Ok(());
                 }
-                Err(syntax(at, "is text that is not UTF-8"))
+                Err(syntax(at, "is text of other bytes, expected UTF-8"))
             }
             4 => {
                 self.room(at, argument, 1)?;
@@ -65,9 +65,13 @@ impl Checker<'_> {
                         && last >= key
                     {
                         return Err(if last == key {
-                            Broken::new(Rule::CborDuplicateKey, start, "is a key that stands twice")
+                            Broken::new(
+                                Rule::CborDuplicateKey,
+                                start,
+                                "is the same key as the one before it, expected each once",
+                            )
                         } else {
-                            let problem = "is a key that belongs before the one before it";
+                            let problem = "is a key behind one that sorts after it, expected the order of their encoded bytes";
                             Broken::new(Rule::CborDeterminism, start, problem)
                         });
                     }
@@ -96,7 +100,15 @@ impl Checker<'_> {
             26 => (4, 1 << 16),
             27 => (8, 1 << 32),
             31 => return Err(syntax(at, "leaves a length open, expected a definite one")),
-            _ => return Err(syntax(at, "starts with a byte that starts no item")),
+            _ => {
+                return Err(syntax(
+                    at,
+                    format!(
+                        "starts with byte {:02x}, expected one that starts an item",
+                        self.bytes.get(at).copied().unwrap_or_default()
+                    ),
+                ));
+            }
         };
         let value = self.bits(width)?;
         if value < least {
@@ -107,29 +119,37 @@ impl Checker<'_> {
     }
 
     fn simple(&mut self, at: usize, info: u8) -> Result<(), Broken> {
-        let shortest = match info {
-            20..=22 => true,
+        let (bytes, is_nan, is_shortest) = match info {
+            20..=22 => return Ok(()),
             25 => {
                 let bits = self.bits(2)?;
-                bits == NAN || !is_nan(bits, 10, 5)
+                (2, bits != NAN && is_nan(bits, 10, 5), true)
             }
             26 => {
                 let bits = self.bits(4)?;
                 let value = f32::from_bits(u32::try_from(bits).unwrap_or_default());
-                !value.is_nan() && !fits_half(value)
+                (4, value.is_nan(), !fits_half(value))
             }
             27 => {
                 let value = f64::from_bits(self.bits(8)?);
                 #[expect(clippy::cast_possible_truncation, reason = "what is lost is looked at")]
                 let single = value as f32;
-                !value.is_nan() && f64::from(single).to_bits() != value.to_bits()
+                (8, value.is_nan(), f64::from(single).to_bits() != value.to_bits())
             }
-            _ => return Err(syntax(at, "is a simple value other than false, true and null")),
+            _ => {
+                return Err(syntax(
+                    at,
+                    "is a simple value of another kind, expected false, true or null",
+                ));
+            }
         };
-        if shortest {
-            return Ok(());
-        }
-        let problem = "is a float that is not in the shortest form, or a NaN other than f97e00";
+        let problem = match (is_nan, is_shortest) {
+            (true, _) => format!("is a NaN of other bits in {bytes} bytes, expected f97e00"),
+            (false, false) => {
+                format!("is a float of {bytes} bytes that fewer hold, expected the shortest form")
+            }
+            (false, true) => return Ok(()),
+        };
         Err(Broken::new(Rule::CborDeterminism, at, problem))
     }
 

@@ -95,6 +95,11 @@ impl Footer {
     }
 }
 
+/// Tells whether a footer may end with these 16 bytes.
+pub(crate) fn is_tail(bytes: &[u8]) -> bool {
+    bytes.ends_with(MAGIC) && bytes.starts_with(&VERSION.to_le_bytes())
+}
+
 /// Returns the XXH3-64 of some bytes.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     twox_hash::xxhash3_64::Hasher::oneshot(bytes)

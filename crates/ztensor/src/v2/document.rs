@@ -19,8 +19,9 @@ use crate::{
     Component, Encoding, Format, Object, Problem, Role, Shard, StoredType,
     error::{Error, Result as FileResult},
     manifest::{
-        Encoded,
+        Encoded, Key,
         dtype::{self, ElementType},
+        product,
     },
 };
 
@@ -60,7 +61,7 @@ impl Document {
     fn root(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         let mut walk = Walk::new(bytes, 0);
         let mut found = false;
-        let fields = walk.map().ok_or_else(|| schema(0, "is not a map"))?;
+        let fields = walk.map().ok_or_else(|| schema(0, walk.instead_of("a map")))?;
         for _ in 0..fields {
             let start = walk.at();
             let key = walk.key();
@@ -68,7 +69,8 @@ impl Document {
             match key {
                 Some(b"attributes") => self.attributes = Some(attributes(&mut walk)?),
                 Some(b"shards") => {
-                    self.shards = shards(&mut walk).map_err(|broken| broken.inside("shards"))?;
+                    self.shards =
+                        shards(&mut walk, bytes).map_err(|broken| broken.inside("shards"))?;
                 }
                 Some(b"objects") => {
                     found = true;
@@ -84,13 +86,12 @@ impl Document {
     }
 
     fn objects(&mut self, walk: &mut Walk<'_>) -> Result<(), Broken> {
-        let objects = walk.map().ok_or_else(|| schema(walk.at(), "is not a map"))?;
+        let objects = walk.map().ok_or_else(|| schema(walk.at(), walk.instead_of("a map")))?;
         // An object takes 20 bytes and more, and the encoding was proved.
         self.objects.reserve(usize::try_from(objects).unwrap_or_default().min(RESERVED));
         for _ in 0..objects {
             let at = walk.at();
-            let name =
-                walk.text_bytes().ok_or_else(|| schema(at, "has a name that is not text"))?;
+            let name = walk.text_bytes().ok_or_else(|| schema(at, not_text("name", walk)))?;
             self.objects.push((walk.at().saturating_sub(name.len()), name.len()));
             check_name(at, name)?;
             let entry = Entry::read(walk);
@@ -168,36 +169,44 @@ fn disjoint(mut blobs: Vec<(&str, Extent, usize)>) -> Result<(), (usize, String)
     Ok(())
 }
 
-fn shards(walk: &mut Walk<'_>) -> Result<BTreeMap<String, Shard>, Broken> {
+fn shards(walk: &mut Walk<'_>, bytes: &[u8]) -> Result<BTreeMap<String, Shard>, Broken> {
     let mut shards = BTreeMap::new();
-    let count = walk.map().ok_or_else(|| schema(walk.at(), "is not a map"))?;
+    let count = walk.map().ok_or_else(|| schema(walk.at(), walk.instead_of("a map")))?;
     for _ in 0..count {
         let at = walk.at();
-        let name = walk.text().ok_or_else(|| schema(at, "has a name that is not text"))?;
+        let name = walk.text().ok_or_else(|| schema(at, not_text("name", walk)))?;
         check_shard_name(at, name)?;
         let start = walk.at();
-        let (mut size, mut digest) = (None, None);
-        let fields = walk.map().ok_or_else(|| schema(start, "is not a map").inside(name))?;
+        let (mut size, mut digest, mut other) = (None, None, Vec::new());
+        let fields =
+            walk.map().ok_or_else(|| schema(start, walk.instead_of("a map")).inside(name))?;
         for _ in 0..fields {
+            let start = walk.at();
             match walk.key() {
                 Some(b"size") => {
                     let at = walk.at();
-                    size = Some(
-                        walk.unsigned()
-                            .ok_or_else(|| schema(at, NOT_UNSIGNED).inside("size").inside(name))?,
-                    );
+                    size = Some(walk.unsigned().ok_or_else(|| {
+                        schema(at, walk.instead_of(UNSIGNED)).inside("size").inside(name)
+                    })?);
                 }
                 Some(b"digest") => {
                     let found = digest_text(walk).map_err(|broken| broken.inside(name))?;
                     digest = Some(found.to_owned());
                 }
-                _ => drop(walk.skip()),
+                _ => {
+                    let field = Bytes::copy_from_slice(
+                        bytes.get(start..walk.skip().end).unwrap_or_default(),
+                    );
+                    let mut key = Walk::new(&field, 0);
+                    let key = key.skip();
+                    other.push((self::key(&field, key.clone()), field.slice(key.end..)));
+                }
             }
         }
         let missing = |key| move || schema(start, format!("has no key {key:?}, which is required"));
         let size = size.ok_or_else(missing("size")).map_err(|broken| broken.inside(name))?;
         let digest = digest.ok_or_else(missing("digest")).map_err(|broken| broken.inside(name))?;
-        shards.insert(name.to_owned(), Shard { size, digest });
+        shards.insert(name.to_owned(), Shard { size, digest, other });
     }
     Ok(shards)
 }
@@ -209,17 +218,18 @@ pub(crate) struct Entry<'a> {
     pub(crate) layout: &'a [u8],
     pub(crate) attributes: Option<Range<usize>>,
     pub(crate) parts: SmallVec<[Part<'a>; 1]>,
-    other: Vec<(&'a [u8], Range<usize>)>,
+    other: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl<'a> Entry<'a> {
     /// Reads an object, and proves that it fits the schema.
     pub(crate) fn read(walk: &mut Walk<'a>) -> Result<Self, Broken> {
         let start = walk.at();
-        let fields = walk.map().ok_or_else(|| schema(start, "is not a map"))?;
+        let fields = walk.map().ok_or_else(|| schema(start, walk.instead_of("a map")))?;
         let (mut shape, mut layout, mut found) = (None, None, None);
         let (mut attributes_at, mut other) = (None, Vec::new());
         for _ in 0..fields {
+            let start = walk.at();
             match walk.key() {
                 Some(b"parts") => {
                     found = Some(parts(walk).map_err(|broken| broken.inside("parts"))?);
@@ -230,8 +240,7 @@ impl<'a> Entry<'a> {
                 }
                 Some(b"layout") => layout = Some(field(walk, "layout")?),
                 Some(b"attributes") => attributes_at = Some(attributes(walk)?),
-                Some(key) => other.push((key, walk.skip())),
-                None => drop(walk.skip()),
+                _ => other.push((start..walk.at(), walk.skip())),
             }
         }
         let missing = |key| move || schema(start, format!("has no key {key:?}, which is required"));
@@ -282,10 +291,8 @@ impl<'a> Entry<'a> {
             let problem = format!("has {rank} dimensions, expected at most {MAX_RANK}");
             return Err(Broken::new(Rule::Shape, at, problem).inside("shape"));
         }
-        let mut dims = self.shape.dims().iter().copied();
-        let elements = dims.try_fold(1_u64, u64::checked_mul);
-        let Some(elements) = elements else {
-            let problem = format!("is {}, whose product does not fit 64 bits", self.shape);
+        let Some(elements) = product(&self.shape) else {
+            let problem = format!("is {}, expected a product of at most 64 bits", self.shape);
             return Err(Broken::new(Rule::Shape, at, problem).inside("shape"));
         };
         Ok(elements)
@@ -295,8 +302,8 @@ impl<'a> Entry<'a> {
     pub(crate) fn into_object(self, manifest: &Bytes) -> Object {
         let mut object = Object::new(self.shape, Format::parse_v2(text(self.layout)));
         object.attributes = self.attributes.map(|range| Encoded::slice(manifest, range));
-        let others = |other: Vec<(&[u8], Range<usize>)>| {
-            let owned = |(key, range)| (text(key).to_owned(), manifest.slice(range));
+        let others = |other: Vec<(Range<usize>, Range<usize>)>| {
+            let owned = |(key, value)| (self::key(manifest, key), manifest.slice(value));
             other.into_iter().map(owned).collect::<Vec<_>>()
         };
         object.other = others(self.other);
@@ -328,7 +335,7 @@ impl Object {
 /// A part as it is encoded.
 #[derive(Debug)]
 pub(crate) struct Part<'a> {
-    role: &'a [u8],
+    pub(crate) role: &'a [u8],
     at: usize,
     pub(crate) dtype: DType,
     pub(crate) logical: Option<&'a str>,
@@ -338,15 +345,15 @@ pub(crate) struct Part<'a> {
     encoding: Option<&'a str>,
     decoded_length: Option<u64>,
     digest: Option<&'a str>,
-    other: Vec<(&'a [u8], Range<usize>)>,
+    other: Vec<(Range<usize>, Range<usize>)>,
 }
 
 fn parts<'a>(walk: &mut Walk<'a>) -> Result<SmallVec<[Part<'a>; 1]>, Broken> {
-    let count = walk.map().ok_or_else(|| schema(walk.at(), "is not a map"))?;
+    let count = walk.map().ok_or_else(|| schema(walk.at(), walk.instead_of("a map")))?;
     let mut parts = SmallVec::new();
     for _ in 0..count {
         let at = walk.at();
-        let role = walk.text_bytes().ok_or_else(|| schema(at, "has a name that is not text"))?;
+        let role = walk.text_bytes().ok_or_else(|| schema(at, not_text("name", walk)))?;
         check_name(at, role)?;
         let part = Part::read(role, walk).map_err(|broken| broken.inside(Quoted(text(role))))?;
         parts.push(part);
@@ -357,7 +364,7 @@ fn parts<'a>(walk: &mut Walk<'a>) -> Result<SmallVec<[Part<'a>; 1]>, Broken> {
 impl<'a> Part<'a> {
     fn read(role: &'a [u8], walk: &mut Walk<'a>) -> Result<Self, Broken> {
         let at = walk.at();
-        let fields = walk.map().ok_or_else(|| schema(at, "is not a map"))?;
+        let fields = walk.map().ok_or_else(|| schema(at, walk.instead_of("a map")))?;
         let (mut found_dtype, mut blob) = (None, None);
         let mut part = Self {
             role,
@@ -373,6 +380,7 @@ impl<'a> Part<'a> {
             other: Vec::new(),
         };
         for _ in 0..fields {
+            let start = walk.at();
             match walk.key() {
                 Some(b"blob") => blob = Some(pair(walk).map_err(|broken| broken.inside("blob"))?),
                 Some(b"type") => part.logical = Some(text(field(walk, "type")?)),
@@ -381,7 +389,8 @@ impl<'a> Part<'a> {
                     let name = field(walk, "dtype")?;
                     let known = dtype::of_name(name).filter(|dtype| dtype::is_storage(*dtype));
                     found_dtype = Some(known.ok_or_else(|| {
-                        let problem = format!("is {}, expected a storage type", Quoted(text(name)));
+                        let problem =
+                            format!("is {}, expected one of {STORAGE_TYPES}", Quoted(text(name)));
                         schema(at, problem).inside("dtype")
                     })?);
                 }
@@ -396,12 +405,12 @@ impl<'a> Part<'a> {
                 Some(b"decoded_length") => {
                     let at = walk.at();
                     let length = walk.unsigned();
-                    let length =
-                        length.ok_or_else(|| schema(at, NOT_UNSIGNED).inside("decoded_length"));
+                    let length = length.ok_or_else(|| {
+                        schema(at, walk.instead_of(UNSIGNED)).inside("decoded_length")
+                    });
                     part.decoded_length = Some(length?);
                 }
-                Some(key) => part.other.push((key, walk.skip())),
-                None => drop(walk.skip()),
+                _ => part.other.push((start..walk.at(), walk.skip())),
             }
         }
         let missing = |key| move || schema(at, format!("has no key {key:?}, which is required"));
@@ -442,7 +451,8 @@ impl<'a> Part<'a> {
             Some(name) => match document.shards.get(name) {
                 Some(shard) => shard.size.saturating_sub(FOOTER),
                 None => {
-                    let problem = format!("is in shard {name:?}, which the table does not name");
+                    let problem =
+                        format!("is in shard {name:?}, expected one that \"shards\" names");
                     return broken(Rule::ShardRef, problem);
                 }
             },
@@ -476,19 +486,19 @@ impl<'a> Part<'a> {
 /// Reads text of a field.
 fn field<'a>(walk: &mut Walk<'a>, key: &'static str) -> Result<&'a [u8], Broken> {
     let at = walk.at();
-    walk.text_bytes().ok_or_else(|| schema(at, "is not text").inside(key))
+    walk.text_bytes().ok_or_else(|| schema(at, walk.instead_of("text")).inside(key))
 }
 
 fn unsigneds(walk: &mut Walk<'_>) -> Result<Shape, Broken> {
     let at = walk.at();
-    let items = walk.array().ok_or_else(|| schema(at, "is not an array"))?;
+    let items = walk.array().ok_or_else(|| schema(at, walk.instead_of("an array")))?;
     let mut numbers = Shape::scalar();
     for index in 0..items {
         let at = walk.at();
         let number = walk.unsigned();
-        numbers.push(
-            number.ok_or_else(|| schema(at, NOT_UNSIGNED).inside(format_args!("[{index}]")))?,
-        );
+        numbers.push(number.ok_or_else(|| {
+            schema(at, walk.instead_of(UNSIGNED)).inside(format_args!("[{index}]"))
+        })?);
     }
     Ok(numbers)
 }
@@ -497,7 +507,10 @@ fn pair(walk: &mut Walk<'_>) -> Result<(u64, u64), Broken> {
     let at = walk.at();
     match *unsigneds(walk)?.dims() {
         [offset, length] => Ok((offset, length)),
-        _ => Err(schema(at, "is not a pair of offset and length")),
+        ref found => {
+            let found = found.len();
+            Err(schema(at, format!("has {found} numbers, expected 2, offset and length")))
+        }
     }
 }
 
@@ -520,16 +533,24 @@ fn digest_text<'a>(walk: &mut Walk<'a>) -> Result<&'a str, Broken> {
     Err(schema(at, problem).inside("digest"))
 }
 
+/// Returns a key of a manifest that the format does not name.
+pub(crate) fn key(manifest: &Bytes, range: Range<usize>) -> Key {
+    match Walk::new(manifest, range.start).text() {
+        Some(text) => text.into(),
+        None => Key::not_text(manifest.slice(range)),
+    }
+}
+
 /// Skips a map of attributes, whose keys are names.
 fn attributes(walk: &mut Walk<'_>) -> Result<Range<usize>, Broken> {
     let start = walk.at();
     let mut keys = *walk;
-    let pairs = keys.map().ok_or_else(|| schema(start, "is not a map").inside("attributes"))?;
+    let pairs =
+        keys.map().ok_or_else(|| schema(start, keys.instead_of("a map")).inside("attributes"))?;
     for _ in 0..pairs {
         let at = keys.at();
         let key = keys.text_bytes();
-        let key =
-            key.ok_or_else(|| schema(at, "has a key that is not text").inside("attributes"))?;
+        let key = key.ok_or_else(|| schema(at, not_text("key", &keys)).inside("attributes"))?;
         check_name(at, key).map_err(|broken| broken.inside("attributes"))?;
         keys.skip();
     }
@@ -578,6 +599,11 @@ pub(crate) fn check_shard_name(at: usize, name: &str) -> Result<(), Broken> {
     Err(Broken::new(Rule::ShardName, at, problem))
 }
 
+/// Says that a name or a key is no text.
+fn not_text(what: &str, walk: &Walk<'_>) -> String {
+    format!("has a {what} that is {}, expected text", walk.kind())
+}
+
 fn schema(at: usize, problem: impl Into<String>) -> Broken {
     Broken::new(Rule::Schema, at, problem)
 }
@@ -586,7 +612,8 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-const NOT_UNSIGNED: &str = "is not an unsigned integer";
+const UNSIGNED: &str = "an unsigned integer";
+const STORAGE_TYPES: &str = "f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8";
 pub(crate) const MAX_NAME: usize = 1024;
 pub(crate) const MAX_RANK: usize = 64;
 /// Objects that are made room for at once.

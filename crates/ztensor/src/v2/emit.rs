@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::{
     Attributes, Component, Encoding, Object, Value,
     error::{Error, Result},
-    manifest::{Encoded, emit::Emitter},
+    manifest::{Encoded, Key, emit::Emitter},
 };
 
 /// The fields of a map: each key, encoded, with its encoded value.
@@ -15,13 +15,20 @@ pub(crate) struct Fields<'a>(Vec<(Vec<u8>, Cow<'a, [u8]>)>);
 impl<'a> Fields<'a> {
     /// Adds a field whose value is encoded.
     pub(crate) fn raw(&mut self, key: &str, value: &'a [u8]) -> &mut Self {
-        self.0.push((encoded(|out| drop_unit(out.text(key))), Cow::Borrowed(value)));
+        self.0.push((encoded_text(key), Cow::Borrowed(value)));
         self
+    }
+
+    /// Adds a field that the format does not name.
+    pub(crate) fn other(&mut self, key: &Key, value: &'a [u8]) {
+        let encoded = key.encoded().map(|encoded| encoded.to_vec());
+        let text = || encoded_text(key.as_str());
+        self.0.push((encoded.unwrap_or_else(text), Cow::Borrowed(value)));
     }
 
     /// Adds a field whose value `emit` encodes.
     pub(crate) fn with(&mut self, key: &str, emit: impl FnOnce(&mut Emitter<'_>)) -> &mut Self {
-        self.0.push((encoded(|out| drop_unit(out.text(key))), Cow::Owned(encoded(emit))));
+        self.0.push((encoded_text(key), Cow::Owned(encoded(emit))));
         self
     }
 
@@ -40,6 +47,10 @@ impl<'a> Fields<'a> {
             out.raw(key).raw(value);
         }
     }
+}
+
+fn encoded_text(text: &str) -> Vec<u8> {
+    encoded(|out| drop_unit(out.text(text)))
 }
 
 fn encoded(emit: impl FnOnce(&mut Emitter<'_>)) -> Vec<u8> {
@@ -73,7 +84,7 @@ impl Object {
             fields.raw("attributes", &attributes.bytes);
         }
         for (key, item) in &self.other {
-            fields.raw(key, item);
+            fields.other(key, item);
         }
         fields.emit(out);
     }
@@ -94,7 +105,7 @@ impl Component {
             fields.with("decoded_length", |out| drop_unit(out.unsigned(decoded)));
         }
         for (key, item) in &self.other {
-            fields.raw(key, item);
+            fields.other(key, item);
         }
         fields.emit(out);
     }

@@ -105,7 +105,7 @@ fn check(reader: &Reader, report: &mut Report) -> Result<()> {
     for (key, _) in
         manifest.attributes()?.unwrap_or_default().iter().filter(|(key, _)| !is_nfc(key))
     {
-        let message = format!("key {} is not in normal form C", Quoted(key));
+        let message = format!("key {} is not in normal form C, expected it to be", Quoted(key));
         broken(At::file().path("attributes"), message);
     }
     let mut tensors: Vec<Tensor<'_>> = reader.tensors().collect();
@@ -116,24 +116,28 @@ fn check(reader: &Reader, report: &mut Report) -> Result<()> {
         let object = tensor.object()?;
         let at = At::file().tensor(tensor.name());
         if !is_nfc(tensor.name()) {
-            broken(at.clone(), "name is not in normal form C".to_owned());
+            broken(at.clone(), "name is not in normal form C, expected it to be".to_owned());
         }
         for (role, part) in in_order(&object) {
             let at = at.clone().path(format!("parts.{}", Quoted(role.as_str())));
             if !is_nfc(role.as_str()) {
-                broken(at.clone(), "role is not in normal form C".to_owned());
+                broken(at.clone(), "role is not in normal form C, expected it to be".to_owned());
             }
             if part.encoding != Encoding::Raw {
                 broken(
                     at.clone(),
-                    format!("part is encoded as {}", Quoted(part.encoding.as_str())),
+                    format!("part is encoded as {}, expected raw", Quoted(part.encoding.as_str())),
                 );
             }
-            if !part.digest.as_deref().is_some_and(|digest| digest.starts_with("xxh3:")) {
-                broken(at.clone(), "part has no XXH3".to_owned());
+            match &part.digest {
+                Some(digest) if digest.starts_with("xxh3:") => {}
+                Some(digest) => {
+                    broken(at.clone(), format!("part has digest {digest}, expected an xxh3"));
+                }
+                None => broken(at.clone(), "part has no digest, expected an xxh3".to_owned()),
             }
-            if part.shard.is_some() {
-                broken(at, "part lies in a shard".to_owned());
+            if let Some(shard) = &part.shard {
+                broken(at, format!("part lies in shard {shard:?}, expected this file"));
                 continue;
             }
             let blob = tensor.unsized_blob(role, part);
@@ -151,18 +155,22 @@ fn check(reader: &Reader, report: &mut Report) -> Result<()> {
         broken(At::file().offset(start), message);
     }
     if reader.source().len() != end.saturating_add(FOOTER) {
-        let message = "the footer does not follow the manifest".to_owned();
+        let found = reader.source().len().saturating_sub(FOOTER);
+        let message = format!("footer is at byte {found}, expected byte {end} behind the manifest");
         broken(At::file().offset(end), message);
     }
     let reserved = Extent::between(reader.source().len().saturating_sub(12), reader.source().len());
     if reader.source().read(reserved, "footer")?.first_chunk() != Some(&[0; 4]) {
-        broken(At::file().offset(reserved.offset()), "reserved bytes are not 0".to_owned());
+        broken(
+            At::file().offset(reserved.offset()),
+            "reserved bytes of the footer are not 0, expected 0".to_owned(),
+        );
     }
     blobs.insert(start, end.saturating_sub(start));
     let mut before = MAGIC.len() as u64;
     for (offset, length) in blobs {
         if let Some(at) = first_nonzero(reader, Extent::between(before.min(offset), offset))? {
-            broken(At::file().offset(at), "bytes between blobs are not 0".to_owned());
+            broken(At::file().offset(at), "bytes between blobs are not 0, expected 0".to_owned());
         }
         before = before.max(offset.saturating_add(length));
     }
@@ -190,7 +198,9 @@ impl Place {
         let Component { offset, length, digest, .. } = blob.component();
         if *length == 0 || self.seen.contains(offset) {
             let aligned = offset.is_multiple_of(CANONICAL);
-            return Ok((!aligned).then(|| format!("blob starts at byte {offset}, off the grid")));
+            return Ok((!aligned).then(|| {
+                format!("blob starts at byte {offset}, expected a multiple of {CANONICAL}")
+            }));
         }
         self.seen.insert(*offset);
         let expected = self.next;

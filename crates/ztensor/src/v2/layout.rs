@@ -4,7 +4,7 @@ use super::{
     Rule,
     document::{Entry, Part},
 };
-use tensor_core::DType;
+use tensor_core::{DType, text::Quoted};
 
 /// What is broken, and how.
 type Fault = (Rule, String);
@@ -27,8 +27,9 @@ fn dense(entry: &Entry<'_>, elements: u64) -> Result<(), Fault> {
         Some(expected) if expected == data.decoded() => Ok(()),
         expected => {
             let needed = expected.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
-            let (found, shape) = (data.decoded(), &entry.shape);
-            Err((Rule::DenseSize, format!("has {found} bytes, but shape {shape} needs {needed}")))
+            let (found, shape, of) = (data.decoded(), &entry.shape, said(data));
+            let problem = format!("has {found} bytes of data, expected {needed} for {of} {shape}");
+            Err((Rule::DenseSize, problem))
         }
     }
 }
@@ -40,7 +41,8 @@ fn csr(entry: &Entry<'_>) -> Result<(), Fault> {
     let [values, indices, indptr] = exactly(entry, [b"values", b"indices", b"indptr"])?;
     let width = plain_index(indices, "indices")?;
     if indptr.dtype != indices.dtype || indptr.logical.is_some() {
-        return Err(fault("has indptr of another type than indices".to_owned()));
+        let (found, expected) = (said(indptr), said(indices));
+        return Err(fault(format!("has indptr of {found}, expected {expected} as indices are")));
     }
     let pointers =
         rows.checked_add(1).and_then(|rows| rows.checked_mul(width)).ok_or_else(|| {
@@ -51,7 +53,9 @@ fn csr(entry: &Entry<'_>) -> Result<(), Fault> {
         })?;
     if indptr.decoded() != pointers {
         let found = indptr.decoded();
-        return Err(fault(format!("has {found} bytes of indptr, but {rows} rows need {pointers}")));
+        return Err(fault(format!(
+            "has {found} bytes of indptr, expected {pointers} for {rows} rows"
+        )));
     }
     let (Some(nnz), Some(0)) =
         (indices.decoded().checked_div(width), indices.decoded().checked_rem(width))
@@ -65,17 +69,23 @@ fn csr(entry: &Entry<'_>) -> Result<(), Fault> {
 /// Proves that values are as many as there are indices.
 fn values_of(values: &Part<'_>, nnz: u64) -> Result<(), Fault> {
     let Some(elements) = values.elements() else { return Ok(()) };
-    if elements.byte_len(nnz) == Some(values.decoded()) {
-        return Ok(());
+    match elements.byte_len(nnz) {
+        Some(expected) if expected == values.decoded() => Ok(()),
+        expected => {
+            let expected = expected.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
+            let found = values.decoded();
+            Err(fault(format!(
+                "has {found} bytes of values, expected {expected} for {nnz} indices"
+            )))
+        }
     }
-    Err(fault(format!("has {} bytes of values for {nnz} indices", values.decoded())))
 }
 
 fn plain_index(part: &Part<'_>, role: &str) -> Result<u64, Fault> {
     match (part.dtype, part.logical) {
         (DType::U32, None) => Ok(4),
         (DType::U64, None) => Ok(8),
-        _ => Err(fault(format!("has {role} of another type than u32 and u64"))),
+        _ => Err(fault(format!("has {role} of {}, expected u32 or u64", said(part)))),
     }
 }
 
@@ -89,10 +99,19 @@ fn exactly<'e, 'a, const N: usize>(
     match found.try_into() {
         Ok(parts) if all == N => Ok(parts),
         _ => {
-            let names = roles.map(|role| std::str::from_utf8(role).unwrap_or_default());
-            let names = names.join(", ");
-            Err(fault(format!("has other parts than its layout asks for: exactly {names}")))
+            let name = |role| Quoted(std::str::from_utf8(role).unwrap_or_default()).to_string();
+            let found: Vec<String> = entry.parts.iter().map(|part| name(part.role)).collect();
+            let (found, expected) = (found.join(", "), roles.map(name).join(", "));
+            Err(fault(format!("has the parts {found}, expected {expected}")))
         }
+    }
+}
+
+/// Names the elements of a part.
+fn said(part: &Part<'_>) -> String {
+    match part.elements() {
+        Some(elements) => elements.to_string(),
+        None => format!("type {}", Quoted(part.logical.unwrap_or_default())),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the other layouts ask of an object, which opening lets pass as readers may not know them.
 
-use tensor_core::{DType, Shape};
+use tensor_core::DType;
 
 use crate::{
     Attributes, Component, ElementType, Format, Object, Role, Value, manifest::dtype::is_storage,
@@ -21,8 +21,8 @@ type Checked<T> = Result<T, Remark>;
 pub(crate) fn check(object: &Object, attributes: &Attributes) -> Result<(), Remark> {
     match &object.format {
         Format::SparseCoo => coo(object),
-        Format::QuantGroup => quant_group(object, attributes),
-        Format::Mx => mx(object, attributes),
+        Format::QuantGroup => quant_group(object, attributes).map(drop),
+        Format::Mx => mx(object, attributes).map(drop),
         Format::Other(layout) if blocks(layout) => gguf(object, attributes),
         _ => Ok(()),
     }
@@ -43,13 +43,37 @@ fn coo(object: &Object) -> Checked<()> {
     let width = match (coords.element_type(), &coords.logical_type) {
         (Some(DType::U32), None) => 4_u64,
         (Some(DType::U64), None) => 8,
-        _ => return broken("has coords of another type than u32 and u64"),
+        _ => return broken(format!("has coords of {}, expected u32 or u64", said(coords))),
     };
     let (found, cell) = (decoded(coords), width.saturating_mul(rank));
     if found.checked_rem(cell) != Some(0) {
         return broken(format!("has {found} bytes of coords, expected whole ones of {cell}"));
     }
-    size(values, "values", found.checked_div(cell))
+    size_of(values, "values", found.checked_div(cell))
+}
+
+/// How codes with scales stand for real numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    /// Bits of a code.
+    pub(crate) bits: u64,
+    /// The type of the words that hold codes, the first in the highest bits or in the lowest.
+    pub(crate) word: DType,
+    pub(crate) is_high_first: bool,
+    /// How many neighbours along the axis share a scale.
+    pub(crate) size: u64,
+    pub(crate) axis: Axis,
+    pub(crate) zero: Zero,
+}
+
+/// What is subtracted from codes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Zero {
+    Implied(i128),
+    /// A number of the part `zeros` for each scale.
+    Plain,
+    /// A code for each scale, in words as those of the data.
+    Packed,
 }
 
 /// ```text
@@ -58,10 +82,11 @@ fn coo(object: &Object) -> Checked<()> {
 /// scales   groups × lanes
 /// zeros    groups × lanes, or as many codes in words
 /// ```
-fn quant_group(object: &Object, attributes: &Attributes) -> Checked<()> {
+pub(crate) fn quant_group(object: &Object, attributes: &Attributes) -> Checked<Group> {
     let bits = integer(attributes, "bits")?;
     let group_size = integer(attributes, "group_size")?;
-    let (along, lanes) = axis(&object.shape, attributes, None)?;
+    let axis = axis(object, attributes, None)?;
+    let Axis { along, lanes, .. } = axis;
     if !matches!(bits, 2..=6 | 8) {
         return broken(format!("has bits {bits}, expected 2 to 6, or 8"));
     }
@@ -74,87 +99,126 @@ fn quant_group(object: &Object, attributes: &Attributes) -> Checked<()> {
             "has packing.word {word:?}, expected \"u8\", \"u16\", \"u32\" or \"u64\""
         ));
     };
-    let order = text(&packing, "order")?;
-    if !matches!(order, "lsb_first" | "msb_first") {
-        return broken(format!(
-            "has packing.order {order:?}, expected \"lsb_first\" or \"msb_first\""
-        ));
-    }
-    let per_word = integer(&packing, "per_word")?;
-    if whole(word_bits, bits) != Some(per_word) {
-        return broken(format!(
-            "has packing.per_word {per_word} for {bits} bits in words of {word_bits}"
-        ));
-    }
-    let groups = match group_size {
-        0 => Some(along),
-        size => whole(along, size),
-    };
-    let Some(groups) = groups else {
-        return broken(format!("has group_size {group_size}, which does not divide {along}"));
-    };
-    let zero = map(attributes, "zero_point")?;
-    let form = text(&zero, "form")?;
-    let has_zeros = match form {
-        "none" => false,
-        "implied" => integer_of(&zero, "value").map(|_| false)?,
-        "tensor" => true,
-        form => {
+    let is_high_first = match text(&packing, "order")? {
+        "lsb_first" => false,
+        "msb_first" => true,
+        order => {
             return broken(format!(
-                "has zero_point.form {form:?}, expected none, implied or tensor"
+                "has packing.order {order:?}, expected \"lsb_first\" or \"msb_first\""
             ));
         }
     };
-    let zeros = has_zeros.then_some(&Role::Zeros);
-    let [data, scales] = parts(object, [&Role::Data, &Role::Scales], zeros)?;
-    if data.element_type().and_then(unsigned_of) != Some(word) {
-        return broken(format!("has data of another type than its packing.word {:?}", word.name()));
+    let per_word = integer(&packing, "per_word")?;
+    if whole(word_bits, bits) != Some(per_word) {
+        let expected = match whole(word_bits, bits) {
+            Some(codes) => format!("expected {codes}"),
+            None => format!("expected words that codes of {bits} bits fill"),
+        };
+        return broken(format!(
+            "has packing.per_word {per_word} for {bits} bits in words of {word_bits}, {expected}"
+        ));
     }
-    let elements = along.checked_mul(lanes);
-    let words = elements.and_then(|elements| whole(elements, per_word));
-    let Some(words) = words else {
-        return broken(format!("has elements that do not fill words of {per_word}"));
+    let size = group_size.max(1);
+    let Some(groups) = whole(along, size) else {
+        return broken(format!(
+            "has group_size {group_size}, expected 0 or a divisor of the {along} elements along \
+             axis {}",
+            axis.axis
+        ));
     };
-    size(data, "data", Some(words))?;
-    let all = groups.checked_mul(lanes);
-    let is_float = |dtype: Option<DType>| {
-        matches!(dtype, Some(DType::F16 | DType::BF16 | DType::F32 | DType::F64))
-    };
-    let fits = match text(attributes, "scale_form")? {
-        "f32_factors" => is_float(scales.element_type()),
-        "f16_factors" => scales.element_type() == Some(DType::F16),
-        "e8m0_exponent" => is_exponent(scales),
-        form => return broken(format!("has scale_form {form:?}, expected one of the layout's")),
-    };
-    if !fits {
-        return broken("has scales of another type than its scale_form asks for");
-    }
-    size(scales, "scales", all)?;
-    if let (true, Some(zeros)) = (has_zeros, object.component(&Role::Zeros)) {
-        let count = match text(&zero, "packing")? {
-            "plain" => all,
-            "same_as_data" => all.and_then(|all| whole(all, per_word)),
+    let zero = map(attributes, "zero_point")?;
+    let zero = match text(&zero, "form")? {
+        "none" => Zero::Implied(0),
+        "implied" => Zero::Implied(integer_of(&zero, "value")?),
+        "tensor" => match text(&zero, "packing")? {
+            "plain" => Zero::Plain,
+            "same_as_data" => Zero::Packed,
             found => {
                 return broken(format!(
                     "has zero_point.packing {found:?}, expected \"plain\" or \"same_as_data\""
                 ));
             }
-        };
-        size(zeros, "zeros", count)?;
+        },
+        form => {
+            return broken(format!(
+                "has zero_point.form {form:?}, expected \"none\", \"implied\" or \"tensor\""
+            ));
+        }
+    };
+    let zeros = matches!(zero, Zero::Plain | Zero::Packed).then_some(&Role::Zeros);
+    let [data, scales] = parts(object, [&Role::Data, &Role::Scales], zeros)?;
+    if data.element_type().and_then(unsigned_of) != Some(word) {
+        return broken(format!(
+            "has data of {}, expected its packing.word {:?}",
+            said(data),
+            word.name()
+        ));
     }
-    Ok(())
+    let elements = along.checked_mul(lanes);
+    let words = elements.and_then(|elements| whole(elements, per_word));
+    let Some(words) = words else {
+        let elements = elements.unwrap_or(u64::MAX);
+        return broken(format!("has {elements} elements, expected whole words of {per_word}"));
+    };
+    size_of(data, "data", Some(words))?;
+    let all = groups.checked_mul(lanes);
+    let is_float = |dtype: Option<DType>| {
+        matches!(dtype, Some(DType::F16 | DType::BF16 | DType::F32 | DType::F64))
+    };
+    let form = text(attributes, "scale_form")?;
+    let (fits, expected) = match form {
+        "f32_factors" | "f16_factors" => (is_float(scales.element_type()), "floats"),
+        "e8m0_exponent" => (is_exponent(scales), "f8_e8m0"),
+        form => {
+            return broken(format!(
+                "has scale_form {form:?}, expected \"f32_factors\", \"f16_factors\" or \
+                 \"e8m0_exponent\""
+            ));
+        }
+    };
+    if !fits {
+        return broken(format!(
+            "has scales of {} and scale_form {form:?}, expected {expected}",
+            said(scales)
+        ));
+    }
+    size_of(scales, "scales", all)?;
+    if let Some(zeros) = zeros.and_then(|role| object.component(role)) {
+        let count = match zero {
+            Zero::Packed => all.and_then(|all| whole(all, per_word)),
+            Zero::Implied(_) | Zero::Plain => all,
+        };
+        size_of(zeros, "zeros", count)?;
+    }
+    Ok(Group { bits, word, is_high_first, size, axis, zero })
 }
 
-fn mx(object: &Object, attributes: &Attributes) -> Checked<()> {
+/// Elements in blocks of one scale each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks {
+    /// How many neighbours along the axis share a scale.
+    pub(crate) size: u64,
+    pub(crate) axis: Axis,
+}
+
+pub(crate) fn mx(object: &Object, attributes: &Attributes) -> Checked<Blocks> {
     let [data, scales] = parts(object, [&Role::Data, &Role::Scales], None)?;
-    let block = integer(attributes, "block_size")?;
+    let size = integer(attributes, "block_size")?;
     let last = object.shape.rank().checked_sub(1).map(|last| last as u64);
-    let (along, lanes) = axis(&object.shape, attributes, last)?;
-    let Some(blocks) = whole(along, block).filter(|_| block >= 2) else {
-        return broken(format!("has block_size {block}, expected 2 or more that divide {along}"));
+    let axis = axis(object, attributes, last)?;
+    let Axis { along, lanes, .. } = axis;
+    let Some(blocks) = whole(along, size).filter(|_| size >= 2) else {
+        return broken(format!(
+            "has block_size {size}, expected 2 or more that divide the {along} elements along axis {}",
+            axis.axis
+        ));
     };
-    if text(attributes, "scale_form")? != "e8m0_exponent" || !is_exponent(scales) {
-        return broken("has scales other than u8 of type f8_e8m0, or another scale_form");
+    let form = text(attributes, "scale_form")?;
+    if form != "e8m0_exponent" || !is_exponent(scales) {
+        return broken(format!(
+            "has scales of {} and scale_form {form:?}, expected f8_e8m0 and \"e8m0_exponent\"",
+            said(scales)
+        ));
     }
     let known = match data.elements() {
         Some(ElementType::Plain(dtype)) => {
@@ -164,26 +228,31 @@ fn mx(object: &Object, attributes: &Attributes) -> Checked<()> {
         None => false,
     };
     if !known {
-        return broken("has data of another type than f4_e2m1, f8_e4m3fn, f8_e5m2 and i8");
+        return broken(format!(
+            "has data of {}, expected f4_e2m1, f8_e4m3fn, f8_e5m2 or i8",
+            said(data)
+        ));
     }
-    size(data, "data", along.checked_mul(lanes))?;
-    size(scales, "scales", blocks.checked_mul(lanes))
+    size_of(data, "data", along.checked_mul(lanes))?;
+    size_of(scales, "scales", blocks.checked_mul(lanes))?;
+    Ok(Blocks { size, axis })
 }
 
 fn gguf(object: &Object, attributes: &Attributes) -> Checked<()> {
     let [data] = parts(object, [&Role::Data], None)?;
     if data.element_type() != Some(DType::U8) || data.logical_type.is_some() {
-        return broken("has data of another type than u8");
+        return broken(format!("has data of {}, expected u8", said(data)));
     }
     let elements = integer(attributes, "elems_per_block")?;
     let bytes = integer(attributes, "block_bytes")?;
-    let all = object.shape.elements().unwrap_or_default();
+    let all = object.elements().unwrap_or_default();
     let Some(blocks) = whole(all, elements).filter(|_| bytes > 0) else {
         return broken(format!(
-            "has blocks of {elements} elements and {bytes} bytes for {all} elements"
+            "has elems_per_block {elements} and block_bytes {bytes}, expected a divisor of {all} \
+             elements, and 1 or more"
         ));
     };
-    size(data, "data", blocks.checked_mul(bytes))
+    size_of(data, "data", blocks.checked_mul(bytes))
 }
 
 /// Returns the components of some roles, once it is proved that there is no other but `more`.
@@ -198,12 +267,19 @@ fn parts<'o, const N: usize>(
     let all = found.len().saturating_add(others.into());
     match found.try_into() {
         Ok(parts) if all == expected && object.components.len() == expected => Ok(parts),
-        _ => broken("has other parts than its layout asks for"),
+        _ => {
+            let names = |roles: &mut dyn Iterator<Item = &Role>| {
+                roles.map(Role::as_str).collect::<Vec<_>>().join(", ")
+            };
+            let found = names(&mut object.components.iter().map(|(role, _)| role));
+            let expected = names(&mut roles.into_iter().chain(more));
+            broken(format!("has the parts {found}, expected {expected}"))
+        }
     }
 }
 
 /// Proves that a part holds a number of elements.
-fn size(part: &Component, role: &str, elements: Option<u64>) -> Checked<()> {
+fn size_of(part: &Component, role: &str, elements: Option<u64>) -> Checked<()> {
     let found = decoded(part);
     let Some(types) = part.elements() else { return Ok(()) };
     match elements.and_then(|elements| types.byte_len(elements)) {
@@ -228,18 +304,43 @@ fn is_exponent(part: &Component) -> bool {
     matches!(part.elements(), Some(ElementType::Packed { name: "f8_e8m0", .. }))
 }
 
-/// Returns the length of the axis that attributes name, and how many elements are beside each of its.
-fn axis(shape: &Shape, attributes: &Attributes, default: Option<u64>) -> Checked<(u64, u64)> {
+/// The axis that attributes name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axis {
+    pub(crate) axis: u64,
+    /// Its length.
+    pub(crate) along: u64,
+    /// How many elements are beside each of its.
+    pub(crate) lanes: u64,
+    /// How far apart its elements are, where these come row by row.
+    pub(crate) stride: u64,
+}
+
+fn axis(object: &Object, attributes: &Attributes, default: Option<u64>) -> Checked<Axis> {
     let axis = match (attributes.get("axis"), default) {
         (None, Some(axis)) => axis,
         _ => integer(attributes, "axis")?,
     };
-    let along = usize::try_from(axis).ok().and_then(|axis| shape.dims().get(axis).copied());
-    let Some(along) = along else {
-        return broken(format!("has axis {axis}, but shape {shape}"));
+    let dims = object.shape.dims();
+    let behind = usize::try_from(axis).ok().and_then(|axis| dims.get(axis..));
+    let Some([along, behind @ ..]) = behind else {
+        return broken(format!(
+            "has axis {axis}, expected one of the {} of shape {}",
+            dims.len(),
+            object.shape
+        ));
     };
-    let lanes = shape.elements().unwrap_or_default().checked_div(along);
-    Ok((along, lanes.unwrap_or_default()))
+    let lanes = object.elements().unwrap_or_default().checked_div(*along).unwrap_or_default();
+    let stride = behind.iter().copied().fold(1, u64::saturating_mul);
+    Ok(Axis { axis, along: *along, lanes, stride })
+}
+
+/// Names the elements of a part.
+fn said(part: &Component) -> String {
+    match part.elements() {
+        Some(elements) => elements.to_string(),
+        None => format!("type {:?}", part.logical_type.as_deref().unwrap_or_default()),
+    }
 }
 
 fn integer(attributes: &Attributes, key: &str) -> Checked<u64> {

@@ -40,6 +40,24 @@ impl<'a> Walk<'a> {
         (initial >> 5 == major).then(|| self.head().1)
     }
 
+    /// Says that the next item is another than was expected.
+    pub(crate) fn instead_of(&self, expected: &str) -> String {
+        format!("is {}, expected {expected}", self.kind())
+    }
+
+    /// Names what the next item is.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.bytes.get(self.at).map(|initial| initial >> 5) {
+            Some(0) => "an unsigned integer",
+            Some(1) => "a negative integer",
+            Some(2) => "bytes",
+            Some(3) => "text",
+            Some(4) => "an array",
+            Some(5) => "a map",
+            _ => "a float, a boolean or null",
+        }
+    }
+
     /// Enters a map; returns how many pairs it has.
     #[inline]
     pub(crate) fn map(&mut self) -> Option<u64> {

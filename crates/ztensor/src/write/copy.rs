@@ -5,7 +5,7 @@ use std::{
     io::Write,
 };
 
-use tensor_core::Extent;
+use tensor_core::{Extent, Report};
 
 use super::{ObjectWriter, Version, Writer};
 use crate::{
@@ -25,7 +25,7 @@ pub(crate) fn copy_all<W: Write>(reader: &Reader, writer: &mut Writer<W>) -> Res
         tensors.sort_by_key(|tensor| tensor.name());
         return tensors
             .into_iter()
-            .try_for_each(|tensor| copy_across(tensor, tensor.name(), writer));
+            .try_for_each(|tensor| copy_across(tensor, tensor.name(), writer).map(drop));
     }
     let mut moved = Moved::default();
     for tensor in in_file_order(reader)? {
@@ -79,7 +79,7 @@ impl<W: Write> Writer<W> {
         let version = self.version();
         let is_v2 = tensor.reader().generation() == Generation::V2;
         if is_v2 != (version == Version::V2) || self.is_canonical() {
-            return copy_across(tensor, name, self);
+            return copy_across(tensor, name, self).map(drop);
         }
         let mut object = tensor.object()?;
         match (tensor.reader().generation(), version) {
@@ -95,6 +95,18 @@ impl<W: Write> Writer<W> {
             (found, _) => return Err(Error::NotEditable { found }),
         }
         self.copy_as(name, tensor, object, &mut Moved::default())
+    }
+
+    /// Like [`copy_under`](Self::copy_under), but components are decoded and stored as the options say,
+    /// whatever the generations; returns what is left out: keys that the format does not name.
+    ///
+    /// # Errors
+    ///
+    /// As for [`copy_under`](Self::copy_under), and [`Error::NotExpressible`] where a component cannot
+    /// be decoded.
+    pub fn recode_under(&mut self, name: &str, tensor: Tensor<'_>) -> Result<Report> {
+        self.options.refuse(tensor.lint())?;
+        copy_across(tensor, name, self)
     }
 
     /// Copies the stored bytes of a tensor under a definition that may say the same otherwise.

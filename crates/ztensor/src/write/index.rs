@@ -100,14 +100,12 @@ impl Index {
     ) -> Result<()> {
         let count = (self.live() as u64).saturating_add(1);
         self.limits.check(Limit::Tensors, "number of objects", count)?;
-        if self.bodies.last().is_none_or(|piece| piece.len() >= FULL) {
-            self.bodies.push(Vec::with_capacity(PIECE));
-        }
-        let piece = self.bodies.len().saturating_sub(1);
-        let Some(bodies) = self.bodies.last_mut() else { return Ok(()) };
+        let last = self.bodies.pop_if(|piece| piece.len() < FULL);
+        let mut bodies = last.unwrap_or_else(|| Vec::with_capacity(PIECE));
         let start = bodies.len();
-        encode(bodies);
-        let body = Body { piece, range: start..bodies.len() };
+        encode(&mut bodies);
+        let body = Body { piece: self.bodies.len(), range: start..bodies.len() };
+        self.bodies.push(bodies);
         let from = self.names.len();
         self.names.push_str(name);
         let index = self.entries.len();

@@ -185,7 +185,7 @@ impl<W: Write> ObjectWriter<'_, W> {
                 return Err(Error::MissingComponent { object: self.name(), format, role }.given());
             }
         }
-        self.object.shape.elements()?;
+        self.object.elements()?;
         self.check_lengths()?;
         let keeps_lengths = self.writer.options.version != Version::V1_1;
         if self.is_v2() {
@@ -256,7 +256,7 @@ impl<W: Write> ObjectWriter<'_, W> {
         let Some((data, dtype)) = data.and_then(|data| Some((data, data.element_type()?))) else {
             return Ok(());
         };
-        let expected = object.shape.byte_len(dtype)?;
+        let expected = object.byte_len(dtype.into())?;
         let found = data.uncompressed_length.unwrap_or_default();
         if found == expected {
             return Ok(());

@@ -227,8 +227,9 @@ pub enum Form {
     /// The one in which equal tensors make equal files: objects in the order of their names, roles in
     /// the order of theirs, all raw and with an XXH3, on multiples of 65,536 bytes, equal bytes once.
     ///
-    /// Objects and components are to be written in that order. One that is written in pieces is held in
-    /// memory as long as it may turn out to equal another.
+    /// Objects and components are to be written in that order. One that is written in pieces is held
+    /// back as long as it may turn out to equal another: up to 16 MiB in memory, more in a temporary
+    /// file.
     #[default]
     Canonical,
     /// As the other options say, objects in the order in which they are added.

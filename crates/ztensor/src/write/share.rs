@@ -2,10 +2,11 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io::{self, Write},
+    io::{self, Read as _, Seek as _, Write},
 };
 
 use bytes::Bytes;
+use tempfile::SpooledTempFile;
 use tensor_core::Extent;
 
 use super::codec::Sink;
@@ -50,8 +51,9 @@ pub(crate) struct Pending<'o, W: Write> {
     blobs: &'o mut Blobs,
     sharing: Sharing<W>,
     alignment: u64,
-    /// What was taken, and not written.
+    /// What was taken, and not written: what a part starts with, and then all of it.
     buffer: Vec<u8>,
+    held: Option<SpooledTempFile>,
     /// Where it is written, once it is.
     offset: Option<u64>,
     hashes: Hashes,
@@ -115,8 +117,8 @@ impl<'o, W: Write> Pending<'o, W> {
         wants_sha256: bool,
     ) -> Self {
         let hashes = Hashes::new(wants_sha256 || matches!(sharing, Sharing::Digest));
-        let (buffer, offset, start) = (Vec::new(), None, None);
-        Self { out, blobs, sharing, alignment, buffer, offset, hashes, length: 0, start }
+        let (buffer, held, offset, start) = (Vec::new(), None, None, None);
+        Self { out, blobs, sharing, alignment, buffer, held, offset, hashes, length: 0, start }
     }
 
     pub(crate) const fn position(&self) -> u64 {
@@ -128,28 +130,26 @@ impl<'o, W: Write> Pending<'o, W> {
         self.hashes.update(bytes);
         self.length = bytes.len() as u64;
         self.start = bytes.get(..START).map(hash);
-        self.end(bytes, wants_sha256)
+        self.end(Rest::Memory(bytes), wants_sha256)
     }
 
     /// Ends the part.
     pub(crate) fn finish(mut self, wants_sha256: bool) -> Result<Placed> {
-        let rest = std::mem::take(&mut self.buffer);
-        self.end(&rest, wants_sha256)
+        let (held, buffer) = (self.held.take(), std::mem::take(&mut self.buffer));
+        self.end(held.map_or(Rest::Memory(&buffer), Rest::Held), wants_sha256)
     }
 
-    fn end(mut self, rest: &[u8], wants_sha256: bool) -> Result<Placed> {
+    fn end(mut self, mut rest: Rest<'_>, wants_sha256: bool) -> Result<Placed> {
         let hashes = std::mem::replace(&mut self.hashes, Hashes::new(false));
         let (xxh3, sha256) = hashes.finish();
         let offset = match self.offset {
-            Some(offset) => {
-                self.out.put(rest)?;
-                offset
-            }
-            None => match self.find(rest, xxh3, sha256)? {
+            // All of it is written.
+            Some(offset) => offset,
+            None => match self.find(&mut rest, xxh3, sha256)? {
                 Some(offset) => return Ok(self.placed(offset, xxh3, sha256, wants_sha256)),
                 None => {
                     let offset = self.out.align(self.alignment)?;
-                    self.out.put(rest)?;
+                    rest.each(|piece| self.out.put(piece).map(|()| true))?;
                     offset
                 }
             },
@@ -174,14 +174,19 @@ impl<'o, W: Write> Pending<'o, W> {
     }
 
     /// Returns where a blob is that holds the same bytes.
-    fn find(&mut self, bytes: &[u8], xxh3: u64, sha256: Option<[u8; 32]>) -> Result<Option<u64>> {
+    fn find(
+        &mut self,
+        rest: &mut Rest<'_>,
+        xxh3: u64,
+        sha256: Option<[u8; 32]>,
+    ) -> Result<Option<u64>> {
         let Some(known) = self.blobs.known.get(&(self.length, xxh3)) else { return Ok(None) };
         for blob in known {
             let is_same = match self.sharing {
                 Sharing::Off => false,
                 Sharing::Digest => blob.sha256.is_some() && blob.sha256 == sha256,
                 Sharing::Bytes(read_back) => {
-                    holds(&mut self.out.sink, read_back, blob.offset, bytes)?
+                    holds(&mut self.out.sink, read_back, blob.offset, rest)?
                 }
             };
             if is_same {
@@ -192,17 +197,58 @@ impl<'o, W: Write> Pending<'o, W> {
     }
 }
 
-/// Tells whether a sink holds some bytes at an offset.
-fn holds<W>(sink: &mut W, read_back: ReadBack<W>, offset: u64, bytes: &[u8]) -> Result<bool> {
-    let mut at = offset;
-    for piece in bytes.chunks(PIECE) {
-        let extent = Extent::new(at, piece.len() as u64)?;
-        if read_back(sink, extent)? != piece {
-            return Ok(false);
+/// All bytes of a part that are not written yet.
+enum Rest<'b> {
+    Memory(&'b [u8]),
+    Held(SpooledTempFile),
+}
+
+impl Rest<'_> {
+    /// Shows the bytes piece by piece as long as `show` wants more; tells whether it saw all.
+    fn each(&mut self, mut show: impl FnMut(&[u8]) -> Result<bool>) -> Result<bool> {
+        let held = match self {
+            Self::Memory(bytes) => {
+                for piece in bytes.chunks(PIECE) {
+                    if !show(piece)? {
+                        return Ok(false);
+                    }
+                }
+                return Ok(true);
+            }
+            Self::Held(held) => held,
+        };
+        held.rewind().map_err(not_held)?;
+        let mut piece = Vec::new();
+        loop {
+            piece.clear();
+            held.take(PIECE as u64).read_to_end(&mut piece).map_err(not_held)?;
+            if piece.is_empty() {
+                return Ok(true);
+            }
+            if !show(&piece)? {
+                return Ok(false);
+            }
         }
-        at = extent.end();
     }
-    Ok(true)
+}
+
+fn not_held(source: io::Error) -> Error {
+    tensor_core::Error::Read { what: "part that is held back", offset: 0, source }.into()
+}
+
+/// Tells whether a sink holds some bytes at an offset.
+fn holds<W>(
+    sink: &mut W,
+    read_back: ReadBack<W>,
+    offset: u64,
+    bytes: &mut Rest<'_>,
+) -> Result<bool> {
+    let mut at = offset;
+    bytes.each(|piece| {
+        let extent = Extent::new(at, piece.len() as u64)?;
+        at = extent.end();
+        Ok(read_back(sink, extent)? == piece)
+    })
 }
 
 impl<W: Write> Write for Pending<'_, W> {
@@ -214,16 +260,22 @@ impl<W: Write> Write for Pending<'_, W> {
             self.out.put(bytes).map_err(failed)?;
             return Ok(bytes.len());
         }
+        if let Some(held) = &mut self.held {
+            held.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
         self.buffer.extend_from_slice(bytes);
-        if self.start.is_none()
-            && let Some(start) = self.buffer.get(..START)
-        {
-            let start = hash(start);
+        if let Some(start) = self.buffer.get(..START) {
+            let (start, buffer) = (hash(start), std::mem::take(&mut self.buffer));
             self.start = Some(start);
-            // What no blob starts with is in none.
-            if !self.blobs.starts.contains(&start) {
+            if self.blobs.starts.contains(&start) {
+                let mut held = SpooledTempFile::new(HELD);
+                held.write_all(&buffer)?;
+                self.held = Some(held);
+            } else {
+                // What no blob starts with is in none.
                 self.offset = Some(self.out.align(self.alignment).map_err(failed)?);
-                self.out.put(&std::mem::take(&mut self.buffer)).map_err(failed)?;
+                self.out.put(&buffer).map_err(failed)?;
             }
         }
         Ok(bytes.len())
@@ -236,5 +288,7 @@ impl<W: Write> Write for Pending<'_, W> {
 
 /// What is looked at before a part is written as it comes.
 const START: usize = 64 << 10;
+/// How much of a part is held back in memory; what is more goes into a temporary file.
+const HELD: usize = 16 << 20;
 /// How much is read back at once.
 const PIECE: usize = 1 << 20;

@@ -23,7 +23,7 @@ use crate::{
     Attributes, Format, Manifest, Role, Shard, Tensor,
     container::footer,
     error::{Error, Result},
-    manifest::{Encoded, dtype, emit::Emitter, plain::Plain},
+    manifest::{Encoded, Key, dtype, emit::Emitter, plain::Plain},
     v2::{
         self,
         container::Footer,
@@ -72,7 +72,7 @@ pub struct Writer<W: Write> {
 pub(super) struct Root {
     version: Option<String>,
     pub(super) attributes: Option<Encoded>,
-    other: Vec<(String, Bytes)>,
+    other: Vec<(Key, Bytes)>,
     pub(super) shards: BTreeMap<String, Shard>,
     /// Why the attributes that were set cannot be written.
     refused: Option<Error>,
@@ -105,7 +105,7 @@ impl Root {
         }
         let mut emitter = Emitter::new(&mut piece);
         for (key, item) in &self.other {
-            emitter.text(key).raw(item);
+            emitter.text(key.as_str()).raw(item);
         }
         put(&piece)
     }
@@ -131,11 +131,12 @@ impl Root {
         if !self.shards.is_empty() {
             fields.with("shards", |out| {
                 let mut shards = Fields::default();
-                for (name, Shard { size, digest }) in &self.shards {
+                for (name, Shard { size, digest, other }) in &self.shards {
                     shards.with(name, |out| {
                         let mut fields = Fields::default();
                         fields.with("size", |out| drop_mut(out.unsigned(*size)));
                         fields.with("digest", |out| drop_mut(out.text(digest)));
+                        other.iter().for_each(|(key, item)| fields.other(key, item));
                         fields.emit(out);
                     });
                 }
@@ -143,7 +144,7 @@ impl Root {
             });
         }
         for (key, item) in &self.other {
-            fields.raw(key, item);
+            fields.other(key, item);
         }
         fields.emit(&mut Emitter::new(bytes));
     }
@@ -227,7 +228,7 @@ impl<W: Write> Writer<W> {
     pub(crate) fn set_root(
         &mut self,
         version: Option<String>,
-        (attributes, other): (Option<Encoded>, Vec<(String, Bytes)>),
+        (attributes, other): (Option<Encoded>, Vec<(Key, Bytes)>),
     ) {
         let shards = std::mem::take(&mut self.root.shards);
         self.root = Root { version, attributes, other, shards, refused: None };

@@ -1,14 +1,21 @@
 //! Every file of `testdata/ztensor/v2/valid` reads back exactly as `expected.json` says.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
 use serde_json::Value as Json;
 use test_support::{hex, testdata};
 use ztensor::{
-    Encoding, Error, Format, Generation, Reader, Role, Rule, Shard, ShardFiles, Value,
+    Coo, Encoding, Error, Format, Generation, Reader, Role, Rule, Shard, ShardFiles, Value,
     tensor_core::{
-        Source, Verified, Verify,
+        Finding, Limits, Profile, ReadAt, Source, TensorBuf, Verified, Verify,
         digest::{Algorithm, Digest},
     },
 };
+
+use super::write::canonical;
 
 fn valid(name: &str) -> std::path::PathBuf {
     testdata("ztensor/v2/valid").join(name)
@@ -107,6 +114,10 @@ fn canonical_and_not() {
     for other in ["v2_mixed_4096.zt", "shards.zt", "shards-00001.zt"] {
         let report = Reader::open(valid(other)).unwrap().canonical();
         assert!(report.findings().iter().any(|finding| finding.rule == "zt2/canonical"), "{other}");
+        for Finding { message, .. } in report.findings() {
+            let says = message.contains(", expected ") || message.contains("the same bytes as");
+            assert!(says, "{message}");
+        }
     }
 }
 
@@ -121,6 +132,76 @@ fn frames_are_decoded_one_by_one() {
         assert_eq!(blob.bytes_at(range).unwrap(), all[start..end]);
     }
     assert!(blob.bytes_at(1..5001).is_err());
+}
+
+#[test]
+fn cells_are_compared_within_a_limit() {
+    let values = TensorBuf::from_slice([2], &[1.0_f32, 2.0]).unwrap();
+    let coords = TensorBuf::from_slice([4], &[0_u32, 1, 2, 0]).unwrap();
+    let mut writer = canonical().write_to(Vec::new()).unwrap();
+    writer.add_coo("n", &Coo::from_parts([2, 3], values, coords).unwrap()).unwrap();
+    let bytes = writer.finish().unwrap();
+    let found = |limit| {
+        let limits = Limits::default().with_sparse_values(limit);
+        let report = Reader::options().limits(limits).from_bytes(bytes.clone()).unwrap().validate();
+        let found = report.findings().iter().find(|finding| finding.rule == "zt/cells-unchecked");
+        found.map(|finding| finding.message.clone())
+    };
+    assert_eq!(found(2), None);
+    let message = "has 2 values, over the limit of 1 (Limits::sparse_values), so that it is not checked \
+                   that no element is stored twice";
+    assert_eq!(found(1).as_deref(), Some(message));
+}
+
+/// What ends as no footer does is not looked at any closer.
+#[test]
+fn magics_are_searched_in_one_pass() {
+    struct Counting(Vec<u8>, Arc<AtomicU64>);
+    impl ReadAt for Counting {
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            let start = usize::try_from(offset).unwrap();
+            buffer.copy_from_slice(&self.0[start..start + buffer.len()]);
+            Ok(())
+        }
+    }
+    let whole = std::fs::read(valid("v2_canonical.zt")).unwrap();
+    let mut bytes = whole.clone();
+    bytes.extend(whole[..8].repeat(1 << 19));
+    bytes.push(0);
+    let reads = Arc::new(AtomicU64::new(0));
+    let source = Source::from_read_at(Counting(bytes, Arc::clone(&reads)));
+    let reader = Reader::options().profile(Profile::Lenient).from_source(source).unwrap();
+    assert_eq!(reader.source().len(), whole.len() as u64);
+    assert!(reads.load(Ordering::Relaxed) < 20, "{reads:?}");
+}
+
+/// The system tells what is a hole, so that 64 GiB of them take no time.
+#[cfg(target_os = "linux")]
+#[test]
+fn holes_between_blobs_are_not_read() {
+    use std::os::unix::fs::FileExt as _;
+    let bytes = std::fs::read(valid("v2_canonical.zt")).unwrap();
+    let reader = Reader::from_bytes(bytes.clone()).unwrap();
+    let (at, far) = (usize::try_from(reader.manifest().offset()).unwrap(), 1_u64 << 36);
+    let mut end = bytes[at..].to_vec();
+    let footer = end.len() - 40;
+    end[footer..footer + 8].copy_from_slice(&far.to_le_bytes());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().write_all_at(&bytes[..at], 0).unwrap();
+    file.as_file().write_all_at(&end, far).unwrap();
+    let begin = std::time::Instant::now();
+    let reader = Reader::open(file.path()).unwrap();
+    assert!(reader.validate().is_valid());
+    assert_eq!(reader.canonical().findings().len(), 1);
+    file.as_file().set_len(far + 1).unwrap();
+    let torn = Reader::options().profile(Profile::Lenient).open(file.path()).unwrap_err();
+    assert_eq!(torn.rule(), "zt2/footer-magic");
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }
 
 #[test]

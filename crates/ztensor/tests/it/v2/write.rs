@@ -6,11 +6,13 @@ use proptest::prelude::*;
 use test_support::{assert_bytes, testdata};
 use ztensor::{
     Attributes, Compression, Coo, Csr, Editor, ElementType, Encoding, Error, Form, Format,
-    Generation, Reader, Role, Shard, Storage, Value, Version, WriteOptions, Writer,
+    Generation, Reader, Role, Shard, Storage, Value, Version, WriteOptions,
     tensor_core::{
-        DType, Profile, Shape, TensorBuf, TensorView, digest::Algorithm, output::Edited,
+        DType, Profile, Shape, Source, TensorBuf, TensorView, digest::Algorithm, output::Edited,
     },
 };
+
+use crate::patched;
 
 pub(super) fn canonical() -> WriteOptions {
     WriteOptions::default().version(Version::V2)
@@ -32,6 +34,16 @@ pub(super) fn sound(bytes: &[u8]) -> Reader {
     let report = reader.validate();
     assert!(report.is_valid(), "{report:?}");
     reader
+}
+
+/// Puts another manifest into a file.
+pub(super) fn with_manifest(file: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let offset = Reader::from_bytes(file.to_vec()).unwrap().manifest().offset();
+    let (blobs, rest) = file.split_at(usize::try_from(offset).unwrap());
+    let manifest = change(&rest[..rest.len() - 40]);
+    let hash = twox_hash::xxhash3_64::Hasher::oneshot(&manifest);
+    let footer = [offset, manifest.len() as u64, hash, 2].map(u64::to_le_bytes).concat();
+    [blobs, &manifest, &footer, &file[..8]].concat()
 }
 
 /// Writes the tensors of a file again.
@@ -76,9 +88,6 @@ fn what_is_in_a_file_does_not_depend_on_how_it_is_stored() {
 
 #[test]
 fn layouts_say_what_their_sizes_follow_from() {
-    let map = |pairs: &[(&str, Value)]| {
-        Value::Map(pairs.iter().map(|(key, value)| (Value::from(*key), value.clone())).collect())
-    };
     let packing = map(&[
         ("word", "u8".into()),
         ("order", "lsb_first".into()),
@@ -110,13 +119,22 @@ fn layouts_say_what_their_sizes_follow_from() {
     assert_eq!(refused(&whole, 18), "object \"q\": has 18 bytes of scales, expected 16");
     for (key, value, expected) in [
         ("bits", Value::Integer(7), "has bits 7, expected 2 to 6, or 8"),
-        ("bits", Value::Integer(3), "has packing.per_word 2 for 3 bits in words of 8"),
-        ("axis", Value::Integer(2), "has axis 2, but shape [4, 32]"),
-        ("group_size", Value::Integer(5), "has group_size 5, which does not divide 32"),
+        (
+            "bits",
+            Value::Integer(3),
+            "has packing.per_word 2 for 3 bits in words of 8, expected words that codes of 3 bits fill",
+        ),
+        ("bits", Value::Integer(2), "has packing.per_word 2 for 2 bits in words of 8, expected 4"),
+        ("axis", Value::Integer(2), "has axis 2, expected one of the 2 of shape [4, 32]"),
+        (
+            "group_size",
+            Value::Integer(5),
+            "has group_size 5, expected 0 or a divisor of the 32 elements along axis 1",
+        ),
         (
             "scale_form",
             "e8m0_exponent".into(),
-            "has scales of another type than its scale_form asks for",
+            "has scales of f16 and scale_form \"e8m0_exponent\", expected f8_e8m0",
         ),
         ("axis", Value::Null, "attribute \"axis\" is not an integer"),
     ] {
@@ -160,6 +178,150 @@ fn layouts_say_what_their_sizes_follow_from() {
     assert_eq!(
         write(35).unwrap_err().to_string(),
         "object \"g\": has 35 bytes of data, expected 36"
+    );
+}
+
+fn map(pairs: &[(&str, Value)]) -> Value {
+    Value::Map(pairs.iter().map(|(key, value)| (Value::from(*key), value.clone())).collect())
+}
+
+/// Attributes of `zt.quant_group/1` along the second of two dimensions.
+fn group(bits: i128, size: i128, (word, order): (&str, &str), zero: Value) -> Attributes {
+    let width: i128 = word[1..].parse().unwrap();
+    let packing = [
+        ("word", word.into()),
+        ("order", order.into()),
+        ("per_word", Value::Integer(width / bits)),
+    ];
+    [
+        ("bits", Value::Integer(bits)),
+        ("group_size", Value::Integer(size)),
+        ("axis", Value::Integer(1)),
+        ("scale_form", Value::from("f32_factors")),
+        ("packing", map(&packing)),
+        ("zero_point", zero),
+    ]
+    .into_iter()
+    .collect()
+}
+
+type Part<'b> = (Role, ElementType, &'b [u8]);
+
+fn quantized(
+    format: Format,
+    shape: impl Into<Shape>,
+    attributes: &Attributes,
+    parts: &[Part<'_>],
+) -> Vec<u8> {
+    let mut writer = canonical().write_to(Vec::new()).unwrap();
+    let mut object = writer.object("q").unwrap();
+    object.set_attributes(attributes);
+    for (role, elements, bytes) in parts {
+        object.put(role.clone(), *elements, bytes).unwrap();
+    }
+    object.finish(format, shape).unwrap();
+    writer.finish().unwrap()
+}
+
+fn real(bytes: &[u8]) -> Vec<f32> {
+    let reader = sound(bytes);
+    reader.tensor("q").unwrap().dequantized().unwrap().map(Result::unwrap).collect()
+}
+
+/// Expected numbers are worked out by hand: (code - zero point) × scale.
+#[test]
+fn codes_become_numbers() {
+    let floats =
+        |numbers: &[f32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
+    let [data, zeros] = [Role::Data, Role::Zeros];
+    let scale = floats(&[0.5, 2.0]);
+    fn scales_of(bytes: &[u8]) -> Part<'_> {
+        (Role::Scales, DType::F32.into(), bytes)
+    }
+    let implied = map(&[("form", "implied".into()), ("value", Value::Integer(8))]);
+    let codes = (data.clone(), DType::U8.into(), &[0x21, 0xf8][..]);
+    let of = |order, zero: &Value, parts: &[Part<'_>]| {
+        let attributes = group(4, 2, ("u8", order), zero.clone());
+        real(&quantized(Format::QuantGroup, [2, 2], &attributes, parts))
+    };
+    // 1 and 2, then 8 and 15; from the high half 2 and 1, 15 and 8.
+    let low = of("lsb_first", &implied, &[codes.clone(), scales_of(&scale)]);
+    assert_eq!(low, [-3.5, -3.0, 0.0, 14.0]);
+    let high = of("msb_first", &implied, &[codes.clone(), scales_of(&scale)]);
+    assert_eq!(high, [-3.0, -3.5, 14.0, 0.0]);
+    let plain = map(&[("form", "tensor".into()), ("packing", "plain".into())]);
+    let points = floats(&[0.5, -1.0]);
+    let parts = [codes.clone(), scales_of(&scale), (zeros.clone(), DType::F32.into(), &points)];
+    assert_eq!(of("lsb_first", &plain, &parts), [0.25, 0.75, 18.0, 32.0]);
+    let packed = map(&[("form", "tensor".into()), ("packing", "same_as_data".into())]);
+    let parts = [codes, scales_of(&scale), (zeros, DType::U8.into(), &[0xf1])];
+    assert_eq!(of("lsb_first", &packed, &parts), [0.0, 0.5, -14.0, 0.0]);
+
+    // What scales are consumed as does not say how they are stored.
+    let mut halves = group(4, 2, ("u8", "lsb_first"), implied);
+    halves.insert("scale_form", "f16_factors");
+    let parts = [
+        (Role::Data, DType::U8.into(), &[0x21, 0xf8][..]),
+        (Role::Scales, DType::BF16.into(), &[0x00, 0x3f, 0x00, 0x40][..]),
+    ];
+    let found = real(&quantized(Format::QuantGroup, [2, 2], &halves, &parts));
+    assert_eq!(found, [-3.5, -3.0, 0.0, 14.0]);
+
+    // Four codes of two bits in the low byte of a word, and four in the high one.
+    let none = map(&[("form", "none".into())]);
+    let wide = group(2, 8, ("u16", "lsb_first"), none.clone());
+    let one = floats(&[1.0]);
+    let parts =
+        [(data.clone(), DType::U16.into(), &[0b11_10_01_00, 0b00_01_10_11][..]), scales_of(&one)];
+    let found = real(&quantized(Format::QuantGroup, [1, 8], &wide, &parts));
+    assert_eq!(found, [0.0, 1.0, 2.0, 3.0, 3.0, 2.0, 1.0, 0.0]);
+    // What fills words with a sign has one; a scale for each code.
+    let bytes = group(8, 0, ("u8", "lsb_first"), none);
+    let parts = [(data, DType::I8.into(), &[0xff, 0x80][..]), scales_of(&scale)];
+    assert_eq!(real(&quantized(Format::QuantGroup, [1, 2], &bytes, &parts)), [-0.5, -256.0]);
+}
+
+#[test]
+fn blocks_become_numbers() {
+    let of = |elements: ElementType, data: &[u8], scales: &[u8]| {
+        let attributes =
+            [("block_size", Value::Integer(2)), ("scale_form", "e8m0_exponent".into())];
+        let exponent = ElementType::Packed { name: "f8_e8m0", bits: 8 };
+        let parts = [(Role::Data, elements, data), (Role::Scales, exponent, scales)];
+        let shape = [2, scales.len() as u64];
+        real(&quantized(Format::Mx, shape, &attributes.into_iter().collect(), &parts))
+    };
+    let half = ElementType::Packed { name: "f4_e2m1", bits: 4 };
+    // Codes 1 to 4 and 7, 9, 14, 15 of the table of OCP Microscaling.
+    let found = of(half, &[0x21, 0x43, 0x97, 0xfe], &[127, 128, 126, 130]);
+    assert_eq!(found, [0.5, 1.0, 3.0, 4.0, 3.0, -0.25, -32.0, -48.0]);
+    // The largest, one and a half, and the least of E4M3; what has NaN as its scale is none.
+    let found = of(DType::F8E4M3.into(), &[0x7e, 0x3c, 0x01, 0x38], &[127, 255]);
+    assert_eq!(found[..2], [448.0, 1.5]);
+    assert!(found[2..].iter().all(|number| number.is_nan()));
+    // 64ths.
+    let found = of(DType::I8.into(), &[64, 0x80, 1, 0xff], &[127, 0]);
+    assert_eq!(found[..2], [1.0, -2.0]);
+    let least = 2.0_f64.powi(-133) as f32;
+    assert_eq!(found[2..], [least, -least]);
+}
+
+/// The format says in which order scales come for the innermost axis alone.
+#[test]
+fn scales_along_other_axes_have_no_order() {
+    let mut attributes = group(8, 2, ("u8", "lsb_first"), map(&[("form", "none".into())]));
+    attributes.insert("axis", Value::Integer(0));
+    let one = 1.0_f32.to_le_bytes().repeat(2);
+    let parts = [
+        (Role::Data, DType::U8.into(), &[1, 2, 3, 4][..]),
+        (Role::Scales, DType::F32.into(), &one),
+    ];
+    let reader = sound(&quantized(Format::QuantGroup, [2, 2], &attributes, &parts));
+    let error = reader.tensor("q").unwrap().dequantized().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "object \"q\" has scales along axis 0 of shape [2, 2], whose order the format defines for the \
+         innermost axis alone"
     );
 }
 
@@ -221,30 +383,7 @@ fn equal_bytes_are_stored_once() {
     let tensor = |byte: u8, len: u64| {
         TensorBuf::new(DType::U8, [len], vec![byte; usize::try_from(len).unwrap()]).unwrap()
     };
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("shared.zt");
-    let write = |writer: &mut Writer<_>| {
-        for (name, byte, len) in [
-            ("a", 1, 200_000),
-            ("b", 2, 200_000),
-            ("c", 1, 200_000),
-            ("d", 1, 199_999),
-            ("e", 3, 0),
-            ("f", 4, 1),
-            ("g", 5, 0),
-        ] {
-            let mut object = writer.object(name).unwrap();
-            let mut part = object.component(Role::Data, DType::U8).unwrap();
-            let tensor = tensor(byte, len);
-            for piece in tensor.bytes().chunks(70_000) {
-                part.write_all(piece).unwrap();
-            }
-            part.finish().unwrap();
-            object.finish(Format::Dense, [len]).unwrap();
-        }
-    };
-    let mut writer = canonical().create(&path).unwrap();
-    for (name, byte, len) in [
+    let parts = [
         ("a", 1, 200_000),
         ("b", 2, 200_000),
         ("c", 1, 200_000),
@@ -252,19 +391,84 @@ fn equal_bytes_are_stored_once() {
         ("e", 3, 0),
         ("f", 4, 1),
         ("g", 5, 0),
-    ] {
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared.zt");
+    let mut writer = canonical().create(&path).unwrap();
+    for (name, byte, len) in parts {
         writer.add(name, &tensor(byte, len)).unwrap();
     }
     writer.finish().unwrap();
     let whole = std::fs::read(&path).unwrap();
     let mut streamed = canonical().write_to(Vec::new()).unwrap();
-    write(&mut streamed);
+    for (name, byte, len) in parts {
+        let mut object = streamed.object(name).unwrap();
+        let mut part = object.component(Role::Data, DType::U8).unwrap();
+        for piece in tensor(byte, len).bytes().chunks(70_000) {
+            part.write_all(piece).unwrap();
+        }
+        part.finish().unwrap();
+        object.finish(Format::Dense, [len]).unwrap();
+    }
     assert_bytes(&streamed.finish().unwrap(), &whole, "in pieces");
     let reader = sound(&whole);
     assert!(reader.canonical().is_empty(), "{:?}", reader.canonical());
     let offset = |name: &str| reader.tensor(name).unwrap().object().unwrap().components[0].1.offset;
     assert_eq!(offset("a"), offset("c"));
     assert!(offset("b") != offset("a") && offset("d") != offset("a"));
+}
+
+/// A part that starts as another did is held back, beyond 16 MiB in a file.
+#[test]
+fn long_parts_that_start_alike_are_told_apart() {
+    let zeros = vec![0; 17 << 20];
+    let mut other = zeros.clone();
+    *other.last_mut().unwrap() = 1;
+    let parts = [("a", &zeros), ("b", &other), ("c", &zeros), ("d", &other)];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    fn write<W: std::io::Write>(mut writer: ztensor::Writer<W>, parts: &[(&str, &Vec<u8>)]) -> W {
+        for (name, bytes) in parts {
+            let mut object = writer.object(name).unwrap();
+            let mut part = object.component(Role::Data, DType::U8).unwrap();
+            bytes.chunks(1 << 20).for_each(|piece| part.write_all(piece).unwrap());
+            part.finish().unwrap();
+            object.finish(Format::Dense, [bytes.len() as u64]).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+    write(canonical().create(&path).unwrap(), &parts);
+    let streamed = write(canonical().write_to(Vec::new()).unwrap(), &parts);
+    assert_bytes(&streamed, &std::fs::read(&path).unwrap(), "streamed");
+    let reader = sound(&streamed);
+    assert!(reader.canonical().is_empty(), "{:?}", reader.canonical());
+    assert!(streamed.len() < 36 << 20);
+}
+
+/// The product of a shape is taken from the outermost dimension in.
+#[test]
+fn nothing_overflows_behind_a_zero() {
+    let mut writer = canonical().write_to(Vec::new()).unwrap();
+    let mut object = writer.object("dense").unwrap();
+    object.put(Role::Data, DType::F32, &[]).unwrap();
+    object.finish(Format::Dense, [0, 1 << 33, 1 << 33]).unwrap();
+    let [values, coords] = [DType::F32, DType::U32].map(|dtype| TensorBuf::new(dtype, [0], vec![]));
+    let coo = Coo::from_parts([0, 1 << 33, 1 << 33], values.unwrap(), coords.unwrap()).unwrap();
+    writer.add_coo("sparse", &coo).unwrap();
+    let reader = sound(&writer.finish().unwrap());
+    assert!(reader.validate().is_empty(), "{:?}", reader.validate());
+    let tensor = reader.tensor("dense").unwrap();
+    assert!(tensor.bytes().unwrap().is_empty());
+    let mut writer = canonical().write_to(Vec::new()).unwrap();
+    let mut object = writer.object("wide").unwrap();
+    object.put(Role::Data, DType::F32, &[]).unwrap();
+    let error = object.finish(Format::Dense, [1 << 33, 1 << 33, 0]).unwrap_err();
+    let message = "shape [8589934592, 8589934592, 0] has more elements than 64 bits can count";
+    assert_eq!(error.to_string(), message);
+    let error = ztensor::migrate(&reader, &mut ztensor::Writer::new(Vec::new())).unwrap_err();
+    let message = "tensor \"dense\" has shape [0, 8589934592, 8589934592], which 1.x does not count \
+                   behind its 0";
+    assert!(error.to_string().contains(message), "{error}");
 }
 
 #[test]
@@ -550,25 +754,65 @@ fn compaction_keeps_what_the_canonical_form_has_not() {
     writer.add("a", &tensor).unwrap();
     writer.finish().unwrap();
     // An empty map where the object has no attributes: `"attributes": {}` sorts behind what is there.
-    let file = std::fs::read(&path).unwrap();
-    let reader = Reader::open(&path).unwrap();
-    let offset = reader.manifest().offset();
-    let mut bytes = file[offset as usize..file.len() - 40].to_vec();
-    let object = bytes.windows(3).position(|window| window == b"\x61a\xa3").unwrap() + 2;
-    bytes[object] = 0xa4;
-    bytes.extend(b"\x6aattributes\xa0");
-    let mut changed = file[..offset as usize].to_vec();
-    changed.extend(&bytes);
-    let hash = twox_hash::xxhash3_64::Hasher::oneshot(&bytes);
-    for number in [offset, bytes.len() as u64, hash, 2] {
-        changed.extend(number.to_le_bytes());
-    }
-    changed.extend(&file[..8]);
+    let changed = with_manifest(&std::fs::read(&path).unwrap(), |bytes| {
+        let changed = patched(bytes, b"\x61a\xa3", b"\x61a\xa4");
+        [&changed[..], b"\x6aattributes\xa0"].concat()
+    });
     std::fs::write(&path, &changed).unwrap();
     let content = sound(&changed).content_digest(Algorithm::Sha256).unwrap();
     ztensor::compact(&path, WriteOptions::default()).unwrap();
     let reader = sound(&std::fs::read(&path).unwrap());
     assert_eq!(reader.content_digest(Algorithm::Sha256).unwrap(), content);
+}
+
+/// Readers ignore such keys on every level, so an edit keeps them.
+#[test]
+fn edits_keep_keys_that_are_not_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.zt");
+    let shard = Shard::of(&canonical_source(), Algorithm::Sha256).unwrap();
+    let mut writer = free().write_to(Vec::new()).unwrap();
+    writer.add("a", &TensorBuf::from_slice([2], &[1.0_f32, 0.5]).unwrap()).unwrap();
+    writer.add_shard("1", &shard).unwrap();
+    let file = with_manifest(&writer.finish().unwrap(), |bytes| {
+        // Numbers and bytes sort before text: 7 is true, h'00' is null, -1 is 9.
+        let bytes = patched(bytes, b"\x61a\xa3", b"\x61a\xa4\x07\xf5");
+        let bytes = patched(&bytes, b"\x64data\xa3", b"\x64data\xa4\x41\x00\xf6");
+        let bytes = patched(&bytes, b"\x611\xa2", b"\x611\xa3\x07\xf5");
+        assert_eq!(bytes[0], 0xa2);
+        [&[0xa3, 0x20, 0x09], &bytes[1..]].concat()
+    });
+    std::fs::write(&path, file).unwrap();
+    let keys = |reader: &Reader| {
+        let manifest = reader.manifest();
+        let object = reader.tensor("a").unwrap().object().unwrap();
+        let of = |keys: &mut dyn Iterator<Item = &str>| keys.collect::<Vec<_>>().join(" ");
+        [
+            of(&mut manifest.unknown_keys()),
+            of(&mut object.unknown_keys()),
+            of(&mut object.components[0].1.unknown_keys()),
+        ]
+    };
+    let found = keys(&Reader::open(&path).unwrap());
+    assert_eq!(found, ["h'20'", "h'07'", "h'4100'"]);
+    let mut editor = Editor::open(&path).unwrap();
+    editor.set_attribute("license", "MIT").unwrap();
+    editor.set_tensor_attribute("a", "kind", 7_u64).unwrap();
+    editor.commit().unwrap();
+    assert_eq!(keys(&Reader::open(&path).unwrap()), found);
+    ztensor::compact(&path, WriteOptions::default()).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(keys(&reader), found);
+    let bytes = std::fs::read(&path).unwrap();
+    let kept: [&[u8]; 4] =
+        [b"\xa4\x20\x09", b"\xa5\x07\xf5", b"\xa4\x41\x00\xf6", b"\x611\xa3\x07\xf5"];
+    for kept in kept {
+        assert!(bytes.windows(kept.len()).any(|window| window == kept), "{kept:02x?}");
+    }
+}
+
+fn canonical_source() -> Source {
+    Source::from_bytes(canonical().write_to(Vec::new()).unwrap().finish().unwrap())
 }
 
 #[test]
