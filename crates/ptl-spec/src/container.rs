@@ -7,7 +7,10 @@ use tensor_core::{Limits, Report, Source};
 use crate::{
     Bytecode, File, Result, Strip,
     edit::changes::Changes,
-    module::stored::{Listing, StorageId},
+    module::{
+        code::{Code, Object},
+        stored::{Listing, StorageId},
+    },
 };
 
 /// What holds the parts of a model file together.
@@ -69,6 +72,12 @@ pub(crate) trait Container: fmt::Debug + Send + Sync {
 
     /// Reads the methods.
     fn bytecode(&self, limits: &Limits) -> Result<Bytecode>;
+
+    /// Reads what the methods do.
+    fn code(&self, limits: &Limits) -> Result<Vec<Code>>;
+
+    /// Reads the objects of the model, itself first.
+    fn objects(&self, limits: &Limits) -> Result<Vec<Object>>;
 
     /// Reads what there is to know of all tensors.
     fn tensors(&self, limits: &Limits) -> Result<Listing>;

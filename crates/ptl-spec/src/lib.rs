@@ -145,6 +145,7 @@ pub use error::{Error, Fault, PickleFault, Result, TensorFault, TorchScriptFault
 pub use file::{File, FileReader};
 #[cfg(feature = "image")]
 pub use image::{Filter, Image};
+pub use module::code::{Attribute, Code, Instruction, Object};
 pub use module::scalar::ScalarType;
 pub use module::stored::{Place, Quantization};
 pub use module::{Argument, Bytecode, Method, Operator};

@@ -14,7 +14,10 @@ use crate::{
     Bytecode, ContainerKind, Error, File, Result,
     container::Container,
     flat::{self, Flat},
-    module::stored::Listing,
+    module::{
+        code::{Code, Object},
+        stored::Listing,
+    },
     zip::{self, Zip},
 };
 
@@ -148,6 +151,24 @@ impl Reader {
         }
         let bytecode = self.body().bytecode(self.limits())?;
         Ok(self.inner.bytecode.get_or_init(|| bytecode))
+    }
+
+    /// Reads what the methods do, instruction by instruction.
+    ///
+    /// # Errors
+    ///
+    /// As for [`bytecode`](Self::bytecode).
+    pub fn code(&self) -> Result<Vec<Code>> {
+        self.body().code(self.limits())
+    }
+
+    /// Reads the objects of the model, itself first: its modules, and what else has attributes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Pickle`] and [`Error::FlatBuffer`] where it is malformed.
+    pub fn objects(&self) -> Result<Vec<Object>> {
+        self.body().objects(self.limits())
     }
 
     /// Returns what the file is read from.

@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 
 use bytes::Bytes;
 use tensor_core::{
-    AlignedBuf, Error as Core, Extent, Limit, Shape, TensorBuf, TensorInfo, Verified,
+    AlignedBuf, Error as Core, Extent, Limit, Shape, SourceReader, TensorBuf, TensorInfo, Verified,
 };
 
 use crate::{
@@ -171,6 +171,22 @@ impl<'a> Tensor<'a> {
         let offset = if len == 0 { 0 } else { self.stored.offset.saturating_mul(width) };
         let start = storage.stored_extent()?.offset().saturating_add(offset);
         Ok(Some(Extent::new(start, len)?))
+    }
+
+    /// Returns a stream of what [`bytes`](Self::bytes) returns, in memory that does not grow with its
+    /// length; `None` where it has no [extent](Self::extent). Where checksums are compared, that of its
+    /// storage is before.
+    ///
+    /// # Errors
+    ///
+    /// As for [`extent`](Self::extent) and [`verify`](Self::verify).
+    pub fn stream(self) -> Result<Option<SourceReader>> {
+        let Some(extent) = self.extent()? else { return Ok(None) };
+        let storage = self.check()?;
+        if storage.is_checked() {
+            storage.verify()?;
+        }
+        Ok(Some(self.reader.source().stream(extent, "tensor")?))
     }
 
     /// Returns where its whole storage is in the file, which other tensors may share; `None` where

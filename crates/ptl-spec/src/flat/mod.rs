@@ -35,11 +35,13 @@ use crate::{
     file::FileReader,
     module::{
         self,
+        code::{Code, Object},
         stored::{Listing, StorageId},
     },
     zip::{CONSTANTS, DATA, DATA_VERSION},
 };
 
+mod code;
 mod edit;
 mod rewrite;
 mod tensors;
@@ -128,6 +130,14 @@ impl Container for Flat {
             values.functions().map(|function| method(function?, self.source.len(), &code));
         let methods = methods.collect::<Result<_>>()?;
         Ok(Bytecode { version: self.bytecode_version.into(), methods })
+    }
+
+    fn code(&self, limits: &Limits) -> Result<Vec<Code>> {
+        code::code(&self.source, limits)
+    }
+
+    fn objects(&self, limits: &Limits) -> Result<Vec<Object>> {
+        code::objects(&self.source, limits)
     }
 
     fn tensors(&self, limits: &Limits) -> Result<Listing> {

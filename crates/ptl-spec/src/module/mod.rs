@@ -6,10 +6,11 @@ use std::fmt;
 use tensor_core::{Budget, Limit, Limits};
 
 use crate::{
-    module::walk::WalkFault,
+    module::{code::Instruction, walk::WalkFault},
     pickle::{Id, Pickle, PickleFault},
 };
 
+pub(crate) mod code;
 pub(crate) mod scalar;
 pub(crate) mod stored;
 pub(crate) mod walk;
@@ -154,6 +155,11 @@ pub(crate) fn constants<'p>(pickle: &'p Pickle, limits: &Limits) -> Read<Vec<(St
     Code { pickle, memory: budget(limits) }.constants()
 }
 
+/// Reads what the methods of a pickle do.
+pub(crate) fn code(pickle: &Pickle, limits: &Limits) -> Read<Vec<code::Code>> {
+    Code { pickle, memory: budget(limits) }.code()
+}
+
 type Read<T> = Result<T, WalkFault>;
 
 /// A pickle of bytecode that is being read.
@@ -191,6 +197,48 @@ impl<'p> Code<'p> {
             all.push((name.to_owned(), constants));
         }
         Ok(all)
+    }
+
+    fn code(&mut self) -> Read<Vec<code::Code>> {
+        let parts = self.items(self.pickle.root(), "bytecode")?;
+        let methods = parts.get(1..).unwrap_or_default();
+        methods.iter().map(|id| self.code_of(*id)).collect()
+    }
+
+    fn code_of(&mut self, id: Id) -> Read<code::Code> {
+        let &[name, body, ..] = self.items(id, "method")? else {
+            return Err(wrong("method", "a short tuple", "a name and a body"));
+        };
+        let name = self.text(name, "name of a method")?;
+        self.memory.take(size_of::<code::Code>().saturating_add(name.len()) as u64)?;
+        let mut instructions = Vec::new();
+        for id in self.list(body, "instructions")? {
+            self.memory.take(Instruction::LEN)?;
+            let &[name, x, n, ..] = self.items(*id, "instruction")? else {
+                return Err(wrong("instruction", "a short tuple", "a name and two numbers"));
+            };
+            let [x, n] = [x, n].map(|id| self.pickle.int(id).unwrap_or(-1));
+            instructions.push(Instruction::new(self.pickle.text(name).unwrap_or("?"), x, n));
+        }
+        let mut operators = Vec::new();
+        for id in self.list(body, "operators")? {
+            let pair = self.operator(*id)?;
+            self.memory.take(cost(&pair))?;
+            let taken = match self.items(*id, "operator")? {
+                [_, _, taken, ..] => self.pickle.int(*taken),
+                _ => None,
+            };
+            let [name, overload] = pair;
+            let taken = taken.and_then(|taken| u32::try_from(taken).ok());
+            operators.push((Operator { name, overload }, taken));
+        }
+        let mut constants = Vec::new();
+        for id in self.list(body, "constants")? {
+            let text = code::literal(self.pickle, *id, 0);
+            self.memory.take(text.len().saturating_add(size_of::<String>()) as u64)?;
+            constants.push(text);
+        }
+        Ok(code::Code { name, instructions, operators, constants })
     }
 
     /// Reads `(name, (("instructions", …), …), (("arguments", …), ("returns", …)))`; the last part

@@ -93,7 +93,7 @@ impl<'p> Walk<'p> {
                     _ => Ok(()),
                 }
             }
-            Node::Object { state: Some(state) } if self.seen.insert(id) => {
+            Node::Object { state: Some(state), .. } if self.seen.insert(id) => {
                 self.visit(*state, deeper)
             }
             Node::Tuple(items) | Node::List(items) if self.seen.insert(id) => {

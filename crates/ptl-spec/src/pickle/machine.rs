@@ -193,7 +193,7 @@ impl Machine<'_> {
         let (arguments, class) = (self.pop("arguments")?, self.pop("a class")?);
         match (self.node(class), self.node(arguments)) {
             (Some(Node::Global(Global::Class(_))), Some(Node::Tuple(_))) => {
-                self.push(Node::Object { state: None });
+                self.push(Node::Object { class, state: None });
                 Ok(())
             }
             (other, _) => Err(stack(other, "a class of the model and a tuple")),
@@ -203,19 +203,19 @@ impl Machine<'_> {
     fn build(&mut self) -> Step<()> {
         let (built, object) = (self.pop("a state")?, self.top()?);
         match self.nodes.get_mut(object as usize) {
-            Some(Node::Object { state }) => *state = Some(built),
+            Some(Node::Object { state, .. }) => *state = Some(built),
             other => return Err(stack(other.as_deref(), "an object")),
         }
         Ok(())
     }
 
     fn reduce(&mut self) -> Step<()> {
-        let (arguments, function) = (self.pop("arguments")?, self.pop("a function")?);
-        let function = match (self.node(function), self.node(arguments)) {
+        let (arguments, called) = (self.pop("arguments")?, self.pop("a function")?);
+        let function = match (self.node(called), self.node(arguments)) {
             (Some(Node::Global(Global::Function(function))), Some(Node::Tuple(_))) => *function,
             // An enumerator, by its value.
             (Some(Node::Global(Global::Class(_))), _) => {
-                self.push(Node::Object { state: Some(arguments) });
+                self.push(Node::Object { class: called, state: Some(arguments) });
                 return Ok(());
             }
             (other, _) => return Err(stack(other, "a function and a tuple, or an enumeration")),
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn an_enumerator_is_an_object_of_its_value() {
         let pickle = parse(b"\x80\x02c__torch__\nColor\nK\x02R.").unwrap();
-        let Node::Object { state: Some(state) } = *pickle.node(pickle.root()) else { panic!() };
+        let Node::Object { state: Some(state), .. } = *pickle.node(pickle.root()) else { panic!() };
         assert_eq!(pickle.int(state), Some(2));
     }
 

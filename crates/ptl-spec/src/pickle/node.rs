@@ -24,6 +24,7 @@ pub(crate) enum Node {
     Global(Global),
     /// An object of a class of the model.
     Object {
+        class: Id,
         state: Option<Id>,
     },
     /// What a function would make of its arguments.

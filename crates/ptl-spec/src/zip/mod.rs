@@ -15,6 +15,7 @@ use crate::{
     edit::changes::Changes,
     module::{
         self,
+        code::{Code, Object},
         stored::{Listing, StorageId},
         walk::{Walk, WalkFault},
     },
@@ -149,6 +150,18 @@ impl Container for Zip {
         let record = self.record(BYTECODE).ok_or(Error::NotLite)?;
         let bytecode = module::bytecode(&pickle(record, limits)?, limits);
         bytecode.map_err(|fault| walk_error(BYTECODE, fault))
+    }
+
+    fn code(&self, limits: &Limits) -> Result<Vec<Code>> {
+        let record = self.record(BYTECODE).ok_or(Error::NotLite)?;
+        let code = module::code(&pickle(record, limits)?, limits);
+        code.map_err(|fault| walk_error(BYTECODE, fault))
+    }
+
+    fn objects(&self, limits: &Limits) -> Result<Vec<Object>> {
+        let Some(record) = self.record(DATA) else { return Ok(Vec::new()) };
+        let objects = module::code::objects(&pickle(record, limits)?, limits);
+        objects.map_err(|fault| walk_error(DATA, fault))
     }
 
     fn tensors(&self, limits: &Limits) -> Result<Listing> {
