@@ -21,6 +21,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     builder.mmap()?;
     builder.digests(true);
     let package = Writer::options().alignment(64).write_to(Vec::new(), &builder).finish()?;
-    println!("{} bytes\n{}", package.len(), Reader::from_bytes(package)?.diagram());
+    let len = package.len();
+    for model in Reader::from_bytes(package)?.models() {
+        println!("{len} bytes with {}", model.path());
+    }
     Ok(())
 }

@@ -71,7 +71,6 @@
 //! 5. Reader::config           key=value lines, with what each key does     config.rs
 //!    Reader::custom_ops       kernels, looked at and never loaded          custom_op/
 //!    Reader::golden_input     values that go in and have to come out       golden/
-//!    Reader::diagram          connections as text, DOT and Mermaid         draw.rs
 //! 6. Reader::lint, validate   every rule, with what onert does about it    validate/
 //! 7. extract                  into a folder that appears whole             extract.rs
 //!
@@ -110,7 +109,6 @@
 
 mod config;
 mod custom_op;
-mod draw;
 mod edit;
 mod error;
 mod extract;
@@ -131,7 +129,6 @@ pub use config::{Config, ConfigEffect, ConfigEntry, ConfigKey, ConfigType};
 #[cfg(feature = "kernels")]
 pub use custom_op::library::{Library, LibraryFormat};
 pub use custom_op::{CustomOp, CustomOpName};
-pub use draw::Diagram;
 pub use edit::{
     Connected, Edit,
     build::Builder,

@@ -103,8 +103,7 @@
 //! 7. onnx::Export      the same model for ONNX                       onnx/
 //! ```
 //!
-//! [`Model::totals`], [`Model::requirements`], [`Model::dot`], [`Model::mermaid`] and
-//! [`Model::dump`] say what is in a model.
+//! [`Model::totals`], [`Model::requirements`] and [`Model::dump`] say what is in a model.
 //!
 //! The FlatBuffers bindings (`generated/`) are made from `schemas/rten.fbs` of the workspace and
 //! stay private.

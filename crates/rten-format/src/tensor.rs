@@ -9,7 +9,7 @@ use tensor_core::{
 };
 
 use crate::{
-    Constant, ConstantData, ConstantDataType, Error, Fault, Reader, Result,
+    Constant, ConstantData, ConstantDataType, DataType, Error, Fault, Reader, Result,
     read::index::{Entry, Inline},
 };
 
@@ -251,6 +251,20 @@ impl<'a> Tensor<'a> {
 
     fn fault(self, fault: impl Into<Fault>) -> Error {
         Error::Constant { path: self.path().into(), fault: fault.into() }
+    }
+}
+
+impl DataType {
+    /// Returns the element type; `None` for an unknown number.
+    #[must_use]
+    pub const fn dtype(self) -> Option<DType> {
+        match self {
+            Self::Int32 => Some(DType::I32),
+            Self::Float => Some(DType::F32),
+            Self::Int8 => Some(DType::I8),
+            Self::UInt8 => Some(DType::U8),
+            Self::Unknown(_) => None,
+        }
     }
 }
 

@@ -153,7 +153,10 @@ impl Drawing {
 #[must_use]
 pub fn is_hidden(found: char) -> bool {
     found.is_control()
-        || matches!(found, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(
+            found,
+            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+        )
 }
 
 /// Puts two texts on lines of their own. Line ends inside them are no line ends.

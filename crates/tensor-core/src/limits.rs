@@ -94,6 +94,9 @@ limits! {
     /// How many times the length of a file all that is decoded from it may have in all, where that
     /// is more than [`decoded_bytes`](Self::decoded_bytes).
     expansion, with_expansion, Expansion: u64 = 200;
+    /// Stored values of one sparse tensor whose places are compared with each other: 8 bytes of
+    /// memory for each.
+    sparse_values, with_sparse_values, SparseValues: u64 = 8 << 20;
     /// Base-2 logarithm of the window, in bytes, that a zstd frame may ask for.
     zstd_window_log, with_zstd_window_log, ZstdWindowLog: u32 = 27;
 }

@@ -39,6 +39,8 @@ pub trait ReadAt: Send + Sync {
 pub struct Source {
     kind: Kind,
     window: Extent,
+    /// Nobody else can see the position of the file.
+    is_own: bool,
 }
 
 #[derive(Clone)]
@@ -54,14 +56,14 @@ impl Source {
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let window = Extent::first(bytes.len() as u64);
-        Self { kind: Kind::Memory(bytes), window }
+        Self { kind: Kind::Memory(bytes), window, is_own: false }
     }
 
     /// Stands on a caller's own store.
     #[must_use]
     pub fn from_read_at(store: impl ReadAt + 'static) -> Self {
         let window = Extent::first(store.len());
-        Self { kind: Kind::Custom(Arc::new(store)), window }
+        Self { kind: Kind::Custom(Arc::new(store)), window, is_own: false }
     }
 
     /// Opens a regular file, which is read by position, and only where it is asked for.
@@ -75,7 +77,7 @@ impl Source {
     /// device.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let (file, len) = open_regular(path.as_ref())?;
-        Ok(Self { kind: Kind::File(Arc::new(file)), window: Extent::first(len) })
+        Ok(Self { kind: Kind::File(Arc::new(file)), window: Extent::first(len), is_own: true })
     }
 
     /// Opens a file for `read`; where that fails, and an editor has changed the length of the file
@@ -111,7 +113,8 @@ impl Source {
         let metadata = file.metadata();
         let metadata =
             metadata.map_err(|source| Error::Read { what: "file length", offset: 0, source })?;
-        Ok(Self { kind: Kind::File(Arc::new(file)), window: Extent::first(metadata.len()) })
+        let window = Extent::first(metadata.len());
+        Ok(Self { kind: Kind::File(Arc::new(file)), window, is_own: false })
     }
 
     /// Reads several sources as one, each behind the one before: what a file will be, before it is
@@ -178,7 +181,7 @@ impl Source {
     /// [`Error::OutOfBounds`] that names `what`.
     pub fn window(&self, extent: Extent, what: &'static str) -> Result<Self> {
         let window = self.window.part(extent.offset(), extent.len(), what)?;
-        Ok(Self { kind: self.kind.clone(), window })
+        Ok(Self { kind: self.kind.clone(), window, is_own: self.is_own })
     }
 
     /// Returns exactly the bytes of `extent`: a slice of what is in memory, or else an owned copy
@@ -251,6 +254,22 @@ impl Source {
             Kind::Custom(store) => store.read_exact_at(start, buffer),
         }
         .map_err(|source| read_error(source, what, extent))
+    }
+
+    /// Returns where, at `offset` or behind it, the next byte is that may be other than 0: what lies
+    /// before it is a hole of a file, which takes no room on the disk. It is `offset` itself where that
+    /// cannot be told without reading: on some systems, and of what was not opened by
+    /// [`open`](Self::open).
+    #[must_use]
+    pub fn skip_hole(&self, offset: u64) -> u64 {
+        let start = self.position(offset.min(self.len()));
+        let found = match &self.kind {
+            Kind::File(file) if self.is_own => next_data(file, start),
+            _ => None,
+        };
+        // What comes behind a hole may lie behind the window, too.
+        let found = found.unwrap_or(start).clamp(start, self.position(self.len()).max(start));
+        offset.saturating_add(found.saturating_sub(start))
     }
 
     /// Returns a stream over the bytes of `extent`, which takes the same memory however long it
@@ -442,6 +461,27 @@ fn read_exact_at(_: &File, _: u64, _: &mut [u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Returns where the next byte is that is in no hole, or the end of the file; moves the position of the
+/// file.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "macos", target_os = "freebsd"))]
+fn next_data(file: &File, offset: u64) -> Option<u64> {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
+        Ok(data) => Some(data),
+        Err(rustix::io::Errno::NXIO) => Some(u64::MAX),
+        Err(_) => None,
+    }
+}
+
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "macos",
+    target_os = "freebsd"
+)))]
+const fn next_data(_: &File, _: u64) -> Option<u64> {
+    None
+}
+
 /// Reads once at `offset`; returns the part of `memory` that was filled.
 #[cfg(unix)]
 fn read_uninit_at<'m>(
@@ -597,6 +637,34 @@ mod tests {
         let bytes = Bytes::from_static(b"0123456789");
         let read = Source::from_bytes(bytes.clone()).read(Extent::between(3, 5), "x").unwrap();
         assert_eq!(read.as_ptr(), bytes[3..].as_ptr());
+    }
+
+    #[test]
+    fn holes_are_skipped_where_the_system_tells() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(3 << 30).unwrap();
+        let write = |offset| {
+            let mut file = file.as_file();
+            io::Seek::seek(&mut file, io::SeekFrom::Start(offset)).unwrap();
+            io::Write::write_all(&mut file, b"data").unwrap();
+        };
+        write(0);
+        write(2 << 30);
+        let source = Source::open(file.path()).unwrap();
+        let window = source.window(Extent::between(1 << 20, 1 << 30), "part").unwrap();
+        assert_eq!(source.skip_hole(0), 0);
+        if cfg!(target_os = "linux") {
+            assert_eq!(source.skip_hole(1 << 20), 2 << 30);
+            assert_eq!(source.skip_hole((2 << 30) + (1 << 20)), 3 << 30);
+            assert_eq!(
+                (window.skip_hole(7), window.skip_hole(window.len())),
+                (window.len(), window.len())
+            );
+        }
+        // A position that others see is not moved.
+        let shared = Source::from_file(file.reopen().unwrap()).unwrap();
+        assert_eq!(shared.skip_hole(1 << 20), 1 << 20);
+        assert_eq!(Source::from_bytes(vec![0; 9]).skip_hole(3), 3);
     }
 
     #[test]

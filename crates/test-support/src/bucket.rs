@@ -1,4 +1,4 @@
-//! A bucket on this machine, in the dialect of S3, as far as the tests ask for it.
+//! A bucket on this machine, in the dialect of S3, which that of GCS is like, as far as the tests ask for it.
 
 use std::{
     collections::BTreeMap,
@@ -27,6 +27,8 @@ struct State {
     refused: Option<u32>,
     /// How many parts came.
     parts: u32,
+    /// How many more writes get no answer.
+    lost: u32,
 }
 
 impl BucketServer {
@@ -39,7 +41,7 @@ impl BucketServer {
         Self { server, state }
     }
 
-    /// Returns its address, for `AWS_ENDPOINT_URL`.
+    /// Returns its address, for `AWS_ENDPOINT_URL` or `GOOGLE_BASE_URL`.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.server.port())
@@ -59,6 +61,11 @@ impl BucketServer {
     /// Refuses all parts of uploads from this number on.
     pub fn refuse_parts(&self, from: u32) {
         lock(&self.state).refused = Some(from);
+    }
+
+    /// Does what the next so many writes ask for, and answers none of them.
+    pub fn lose_answers(&self, count: u32) {
+        lock(&self.state).lost = count;
     }
 
     /// Returns how many uploads are not finished, how many were begun, and how many parts came.
@@ -83,7 +90,8 @@ fn respond(state: &Mutex<State>, request: &str, stream: &mut dyn Stream) -> io::
     let mut words = request.split_whitespace();
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let key = path.trim_start_matches('/').split_once('/').map_or("", |(_, key)| key).to_owned();
+    let key = path.trim_start_matches('/').split_once('/').map_or("", |(_, key)| key);
+    let key = decoded(key);
     let query: BTreeMap<&str, &str> =
         query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
     let len = header(request, "content-length").and_then(|len| len.parse().ok()).unwrap_or(0);
@@ -92,7 +100,7 @@ fn respond(state: &Mutex<State>, request: &str, stream: &mut dyn Stream) -> io::
     let id = query.get("uploadid").map(|id| (*id).to_owned());
     match (method, id) {
         ("get" | "head", _) if key.is_empty() => {
-            let prefix = query.get("prefix").copied().unwrap_or_default().replace("%2f", "/");
+            let prefix = decoded(query.get("prefix").copied().unwrap_or_default());
             ok("Content-Type: application/xml", list(&lock(state), &prefix))(request, stream)
         }
         ("get" | "head", _) => {
@@ -110,12 +118,16 @@ fn respond(state: &Mutex<State>, request: &str, stream: &mut dyn Stream) -> io::
             served.answer(request, stream)
         }
         ("put", None) => {
-            let is_new = header(request, "if-none-match") == Some("*");
+            let is_new = header(request, "if-none-match") == Some("*")
+                || header(request, "x-goog-if-generation-match") == Some("0");
             if is_new && lock(state).objects.contains_key(&key) {
                 return answer("412 Precondition Failed", "", "")(request, stream);
             }
             let tag = format!("ETag: \"{}\"", etag(&key));
             lock(state).objects.insert(key, body);
+            if is_lost(state) {
+                return Ok(());
+            }
             ok(&tag, "")(request, stream)
         }
         ("post", None) => {
@@ -148,11 +160,14 @@ fn respond(state: &Mutex<State>, request: &str, stream: &mut dyn Stream) -> io::
             }
         }
         ("post", Some(id)) => {
-            let mut state = lock(state);
-            let parts = state.uploads.remove(&id).unwrap_or_default();
+            let Some(parts) = lock(state).uploads.remove(&id) else {
+                return answer("404 Not Found", "", "<Code>NoSuchUpload</Code>")(request, stream);
+            };
             let whole: Vec<u8> = parts.into_values().flatten().collect();
-            state.objects.insert(key, whole);
-            drop(state);
+            lock(state).objects.insert(key, whole);
+            if is_lost(state) {
+                return Ok(());
+            }
             ok("", "<R><ETag>whole</ETag></R>")(request, stream)
         }
         ("delete", Some(id)) => {
@@ -163,10 +178,30 @@ fn respond(state: &Mutex<State>, request: &str, stream: &mut dyn Stream) -> io::
     }
 }
 
+/// Tells whether the answer to a write gets lost.
+fn is_lost(state: &Mutex<State>) -> bool {
+    let mut state = lock(state);
+    let is_lost = state.lost > 0;
+    state.lost = state.lost.saturating_sub(1);
+    is_lost
+}
+
+/// Returns a part of a URL without its escapes.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (code, rest) = part.split_at_checked(2).unwrap_or((part, ""));
+        bytes.extend(u8::from_str_radix(code, 16));
+        bytes.extend(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Returns the entity tag of an object, which changes with its name alone: nothing here is written twice
 /// while it is read.
 fn etag(key: &str) -> String {
-    format!("tag-{}", key.replace('/', "-"))
+    format!("tag-{}", key.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-"))
 }
 
 fn list(state: &State, prefix: &str) -> String {

@@ -1,7 +1,6 @@
 //! A model as data, for JSON and the like.
 
 mod document;
-mod draw;
 mod quantization;
 mod training;
 mod values;

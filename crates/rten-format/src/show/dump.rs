@@ -6,7 +6,7 @@ use tensor_core::draw::is_hidden;
 
 use crate::{
     AttributeValue, Constant, ConstantData, Graph, Model, Node, NodeKind, Operator,
-    show::draw::{constant_type, value_type},
+    show::types::{constant_type, value_type},
 };
 
 impl Model {

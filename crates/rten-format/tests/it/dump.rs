@@ -30,14 +30,11 @@ fn names_make_no_lines() {
 }
 
 #[test]
-fn every_real_file_is_drawn() {
+fn every_real_file_is_written() {
     for path in test_support::files("rten/valid", "rten") {
         let reader = Reader::open(&path).unwrap();
         let model = reader.model();
         let operators = model.totals().operators as usize;
-        let boxes = model.dot().matches("[shape=box").count();
-        assert_eq!(boxes, operators, "{path:?}");
-        assert!(model.mermaid().starts_with("flowchart TD\n"), "{path:?}");
         let lines = model.dump().to_string().lines().filter(|line| line.contains(") -> (")).count();
         assert_eq!(lines, operators, "{path:?}");
     }

@@ -861,8 +861,5 @@ fn shared_values_cost_no_more_than_the_file() {
     let start = std::time::Instant::now();
     let findings = reader.validate().findings().len();
     assert!(findings < 3000, "{findings}");
-    let mut model = model;
-    model.graph.outputs.clear();
-    assert!(model.dot().len() < 20 << 20);
     assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
 }
