@@ -13,9 +13,10 @@ use crate::{
     AnyReader, AnyTensor, Content, Error, Result, Summary, SummaryOptions, TensorSummary,
     each::each,
     hash::{digest, hex},
-    quantization::Affine,
+    quantization::{self, Affine},
     stats::Running,
     stream::Stream,
+    weights,
 };
 
 impl AnyReader {
@@ -100,6 +101,15 @@ impl Contents<'_> {
         if self.options.digests && !summary.components.is_empty() {
             self.add_digests(tensor, summary)?;
         }
+        #[cfg(feature = "ztensor")]
+        if let AnyTensor::ZTensor(packed) = tensor
+            && quantization::is_packed(&packed.object()?.format)
+        {
+            if self.options.stats {
+                self.add_packed(packed, summary)?;
+            }
+            return self.verify(tensor);
+        }
         if let [(name, stream)] = tensor.parts()?.as_mut_slice()
             && name.is_empty()
         {
@@ -111,6 +121,31 @@ impl Contents<'_> {
             });
         }
         self.verify(tensor)
+    }
+
+    /// Computes statistics of numbers that are stored as packed codes.
+    #[cfg(feature = "ztensor")]
+    fn add_packed(&self, tensor: ztensor::Tensor<'_>, summary: &mut TensorSummary) -> Result<()> {
+        let numbers = match quantization::packed(tensor) {
+            Err(Error::Weights(weights::Error::Unsupported { what })) => {
+                summary.stats_of = Some(format!("nothing: {what}"));
+                return Ok(());
+            }
+            numbers => numbers?,
+        };
+        let mut running = Running::new(DType::F32, tensor.object()?.elements()?);
+        let mut piece = Vec::with_capacity(CHUNK);
+        for number in numbers.into_iter().flatten() {
+            piece.extend_from_slice(&number?.to_le_bytes());
+            if piece.len() >= CHUNK {
+                running.iter_mut().for_each(|running| running.add(&piece));
+                piece.clear();
+            }
+        }
+        running.iter_mut().for_each(|running| running.add(&piece));
+        summary.stats_of = Some("dequantized".to_owned());
+        summary.stats = running.map(Running::finish);
+        Ok(())
     }
 
     /// Computes the digests of the parts that a summary lists.
@@ -136,6 +171,7 @@ impl Contents<'_> {
         let dtype = content.dtype();
         let wants_digest = self.options.digests && summary.components.is_empty();
         let mut hasher = wants_digest.then(|| Hasher::new(Algorithm::Sha256));
+        let mut fingerprint = self.options.fingerprints.then(|| Hasher::new(Algorithm::Xxh3));
         let mut affine = match self.options.stats {
             true => Affine::find(tensor)?,
             false => None,
@@ -147,12 +183,10 @@ impl Contents<'_> {
         let len = dtype.and_then(|dtype| dtype.byte_len(elements.min(self.options.values)));
         let mut missing = len.and_then(|len| usize::try_from(len).ok()).unwrap_or_default();
         let (mut chunk, mut real) = (vec![0; CHUNK], Vec::new());
-        while hasher.is_some() || running.is_some() || missing > 0 {
+        while hasher.is_some() || fingerprint.is_some() || running.is_some() || missing > 0 {
             let filled = stream.fill(&mut chunk)?;
             let bytes = chunk.get(..filled).unwrap_or_default();
-            if let Some(hasher) = &mut hasher {
-                hasher.update(bytes);
-            }
+            hasher.iter_mut().chain(&mut fingerprint).for_each(|hasher| hasher.update(bytes));
             match (&mut running, &mut affine) {
                 (Some(running), Some(affine)) => {
                     real.clear();
@@ -170,6 +204,7 @@ impl Contents<'_> {
             }
         }
         summary.sha256 = hasher.map(|hasher| hex(&hasher.finish())).or(summary.sha256.take());
+        summary.fingerprint = fingerprint.map(Hasher::finish);
         if self.options.stats {
             summary.stats_of = described(content, affine.is_some());
             summary.stats = running.map(Running::finish);

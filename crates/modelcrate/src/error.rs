@@ -1,6 +1,6 @@
 use tensor_core::{At, ErrorKind};
 
-use crate::{Format, each::each, weights};
+use crate::{Format, Product, convert::becomes, each::each, weights};
 
 /// Why a file of any format could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +47,14 @@ pub enum Error {
     #[cfg(feature = "ztensor")]
     #[error(transparent)]
     ZTensor(#[from] ztensor::Error),
+    /// A file cannot become what is asked for.
+    #[error("is {}, which cannot become {to}: it can become {}", format.title(), becomes(*format))]
+    Impossible {
+        /// The format of the file.
+        format: Format,
+        /// What it was to become.
+        to: Product,
+    },
     /// A file at an address cannot be opened.
     #[cfg(feature = "remote")]
     #[error(transparent)]
@@ -64,6 +72,7 @@ impl Error {
             #[cfg(feature = "archive")]
             Self::Archive(error) => error.rule(),
             Self::UnknownFormat { .. } => "file/unknown-format",
+            Self::Impossible { .. } => "file/usage",
             #[cfg(feature = "remote")]
             Self::Remote(_) => "file/read",
             Self::Core(_) => "file/read",
@@ -77,6 +86,7 @@ impl Error {
             #[cfg(feature = "archive")]
             Self::Archive(error) => error.kind(),
             Self::UnknownFormat { .. } => ErrorKind::Unsupported,
+            Self::Impossible { .. } => ErrorKind::Usage,
             #[cfg(feature = "remote")]
             Self::Remote(error) => error.kind(),
             Self::Core(error) => error.kind(),
@@ -90,6 +100,7 @@ impl Error {
             #[cfg(feature = "archive")]
             Self::Archive(error) => error.at(),
             Self::UnknownFormat { .. } => At::file().offset(0),
+            Self::Impossible { .. } => At::file(),
             #[cfg(feature = "remote")]
             Self::Remote(_) => At::file(),
             Self::Core(error) => error.at(),
@@ -118,7 +129,10 @@ impl Error {
             Self::Archive(_) => None,
             #[cfg(feature = "remote")]
             Self::Remote(_) => None,
-            Self::UnknownFormat { .. } | Self::Weights(_) | Self::Core(_) => None,
+            Self::UnknownFormat { .. }
+            | Self::Impossible { .. }
+            | Self::Weights(_)
+            | Self::Core(_) => None,
         }
     }
 }

@@ -46,11 +46,13 @@
 //! | `nnpackage` | yes | nnpackages 1.0 to 1.3 |
 //! | `ptl` | yes | PyTorch Live models (`.ptl`) and specs |
 //! | `ptl-image` | no | pictures as parameters of specs |
+//! | `page` | no | one page about a file, or about two, as HTML or Markdown, the module `page` |
 //! | `rten` | yes | RTen models (`.rten`), versions 1 and 2 |
 //! | `rten-onnx` | no | export of RTen models to ONNX |
 //! | `parquet` | no | catalogues as Parquet files |
 //! | `remote` | no | files at addresses of buckets, web servers and model hubs, the module `remote` |
 //! | `ztensor` | yes | zTensor, 0.1 to 2 (`.zt`) |
+//! | `svg` | no | pictures of graphs, the module `graph::svg` |
 //! | `wav` | no | sound from WAV files, for parameters of specs |
 //! | `mmap` | no | memory-mapped sources |
 
@@ -102,12 +104,17 @@ mod error;
 mod file;
 mod format;
 mod formats;
+pub mod graph;
 mod hash;
+#[cfg(any(feature = "http", feature = "remote"))]
+mod hosts;
 #[cfg(feature = "http")]
 pub mod http;
 mod names;
 mod operators;
 mod options;
+#[cfg(feature = "page")]
+pub mod page;
 mod quantization;
 mod reader;
 #[cfg(feature = "remote")]
@@ -138,10 +145,10 @@ pub use tensor_core;
 #[cfg(feature = "ztensor")]
 pub use ztensor;
 
-pub use address::is_address;
+pub use address::{find_address, is_address, without_secrets};
 pub use convert::{
-    Conversion, ConvertOptions, ConvertedFile, Fitted, Note, Refusal, Remedy, Target,
-    UnknownTarget, common_key,
+    Becoming, Conversion, ConvertOptions, ConvertedFile, Fitted, Note, Product, Refusal, Remedy,
+    Request, Rewriting, Target, UnknownProduct, UnknownTarget, common_key,
 };
 pub use coverage::Coverage;
 pub use detect::{detect, is_model_folder};

@@ -120,7 +120,8 @@ impl AnyTensor<'_> {
     /// with scales beside them, one or one for each index of a dimension, as Circle, TFLite, RTen and
     /// PyTorch Live models have them. `scale × (integer − zero point)` is rounded once.
     ///
-    /// Group-quantized zTensor objects do not say how codes are packed;
+    /// So are `zt.quant_group/1` and `zt.mx/1` of zTensor 2: see [`ztensor::Tensor::dequantized`].
+    /// Group-quantized objects before that do not say how codes are packed;
     /// [`ztensor::QuantizedGroup::dequantize`] is told.
     ///
     /// # Errors
@@ -129,6 +130,17 @@ impl AnyTensor<'_> {
     pub fn dequantize(self) -> Result<TensorBuf> {
         match self {
             Self::Weights(tensor) => Ok(tensor.dequantize()?),
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(tensor) if let Some(numbers) = packed(tensor)? => {
+                let shape = tensor.object()?.shape;
+                let len = shape.byte_len(DType::F32)?;
+                Limits::default().check(Limit::DecodedBytes, "dequantized size in bytes", len)?;
+                let mut values = weights::reserve(shape.elements()?)?;
+                for number in numbers {
+                    values.push(number?);
+                }
+                Ok(TensorBuf::from_vec(shape, values)?)
+            }
             #[allow(unreachable_patterns, reason = "without other formats")]
             tensor => Affine::of(tensor)?.all(tensor),
         }
@@ -137,8 +149,34 @@ impl AnyTensor<'_> {
     /// Says why [`dequantize`](Self::dequantize) cannot be, before the codes are read; `None` where it
     /// can.
     pub(crate) fn cannot_dequantize(self) -> Option<String> {
+        #[cfg(feature = "ztensor")]
+        if let Self::ZTensor(tensor) = self
+            && let Some(numbers) = packed(tensor).transpose()
+        {
+            return numbers.err().map(|error| Chain(&error).to_string());
+        }
         Affine::of(self).err().map(|error| Chain(&error).to_string())
     }
+}
+
+/// Returns the numbers of a tensor whose layout says how codes are packed; `None` of all others.
+#[cfg(feature = "ztensor")]
+pub(crate) fn packed(tensor: ztensor::Tensor<'_>) -> Result<Option<ztensor::Dequantized<'_>>> {
+    if !is_packed(&tensor.object()?.format) {
+        return Ok(None);
+    }
+    match tensor.dequantized() {
+        Ok(numbers) => Ok(Some(numbers)),
+        // The file is sound, but its format leaves open what that means.
+        Err(error @ ztensor::Error::Given { .. }) => Err(unsupported(Chain(&error).to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Tells whether a layout packs elements in a way that only it defines.
+#[cfg(feature = "ztensor")]
+pub(crate) const fn is_packed(format: &ztensor::Format) -> bool {
+    matches!(format, ztensor::Format::QuantGroup | ztensor::Format::Mx)
 }
 
 /// Makes real numbers of the integers of a tensor, in their order.

@@ -1,7 +1,7 @@
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, ffi::OsStr, io, path::Path};
 
 use bytes::Bytes;
-use tensor_core::{Report, Source};
+use tensor_core::{Error as Core, ErrorKind, Report, Source};
 
 #[cfg(feature = "ptl")]
 use crate::SpecFile;
@@ -54,6 +54,11 @@ impl ReadOptions {
     /// [`Error::UnknownFormat`]; as for the reader of the format.
     pub fn open(self, path: impl AsRef<Path>) -> Result<AnyReader> {
         let path = path.as_ref();
+        self.open_beside(path, &|name| Source::open(path.with_file_name(name)))
+    }
+
+    /// Like [`open`](Self::open), but `beside` opens the other files of the folder.
+    pub(crate) fn open_beside(self, path: &Path, beside: &Beside<'_>) -> Result<AnyReader> {
         match model_folder(path) {
             #[cfg(feature = "carton")]
             Some(Format::Carton) => {
@@ -63,18 +68,9 @@ impl ReadOptions {
             Some(Format::NnPackage) => {
                 Ok(AnyReader::NnPackage(options_of!(nnpackage::Reader, self).open(path)?))
             }
-            _ => {
-                let folder = path.parent().unwrap_or(Path::new(""));
-                let reader = Source::open_for(path, |source| {
-                    self.from_source_beside(source, &|name| Source::open(folder.join(name)))
-                })?;
-                #[cfg(feature = "ztensor")]
-                if let AnyReader::ZTensor(file) = reader {
-                    let shards = ztensor::ShardFiles::Beside(path.to_owned());
-                    return Ok(AnyReader::ZTensor(file.with_shards(&shards)?));
-                }
-                Ok(reader)
-            }
+            _ => Source::open_for(path, |source| {
+                self.from_source_beside(path.file_name().unwrap_or_default(), source, beside)
+            }),
         }
     }
 
@@ -97,16 +93,21 @@ impl ReadOptions {
     }
 
     /// Like [`open`](Self::open), but with any source, beside which `beside` opens other files by their
-    /// names: the shards of an index.
+    /// names: the shards of an index, and those of a zTensor file of this name.
     ///
     /// # Errors
     ///
     /// As for [`open`](Self::open) and `beside`.
-    pub fn from_source_beside(self, source: Source, beside: &Beside<'_>) -> Result<AnyReader> {
-        self.read(source, Some(beside))
+    pub fn from_source_beside(
+        self,
+        name: impl AsRef<OsStr>,
+        source: Source,
+        beside: &Beside<'_>,
+    ) -> Result<AnyReader> {
+        self.read(source, Some((name.as_ref(), beside)))
     }
 
-    fn read(self, source: Source, beside: Option<&Beside<'_>>) -> Result<AnyReader> {
+    fn read(self, source: Source, beside: Option<(&OsStr, &Beside<'_>)>) -> Result<AnyReader> {
         let found = Found::look(&source, self)?;
         match found.format {
             #[cfg(feature = "carton")]
@@ -151,10 +152,11 @@ impl ReadOptions {
             }
             Some(Format::Gguf | Format::Npy | Format::Npz | Format::Safetensors) => {
                 let limits = self.limits.unwrap_or_default();
-                if let (Some(beside), Some(Format::Safetensors)) = (beside, found.format)
+                if let (Some((_, beside)), Some(Format::Safetensors)) = (beside, found.format)
                     && weights::is_index(&source)?
                 {
-                    return Ok(AnyReader::Weights(weights::open_index(&source, beside, limits)?));
+                    let beside = |name: &str| beside(OsStr::new(name));
+                    return Ok(AnyReader::Weights(weights::open_index(&source, &beside, limits)?));
                 }
                 let verify = self.verify.unwrap_or_default();
                 let options = weights::Reader::options().limits(limits).verify(verify);
@@ -166,7 +168,19 @@ impl ReadOptions {
             }
             #[cfg(feature = "ztensor")]
             Some(Format::ZTensor) => {
-                Ok(AnyReader::ZTensor(options_of!(ztensor::Reader, self).from_source(source)?))
+                let reader = options_of!(ztensor::Reader, self).from_source(source)?;
+                let Some((name, beside)) = beside else { return Ok(AnyReader::ZTensor(reader)) };
+                let find = |shard: &str, _: &ztensor::Shard| {
+                    let mut file = Path::new(name).file_stem().unwrap_or_default().to_owned();
+                    file.push(format!("-{shard}.zt"));
+                    match beside(&file) {
+                        Ok(source) => Ok(Some(source)),
+                        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                        Err(Core::File { source, .. }) => Err(source),
+                        Err(error) => Err(io::Error::other(error)),
+                    }
+                };
+                Ok(AnyReader::ZTensor(reader.with_shards(&find)?))
             }
             #[cfg(feature = "archive")]
             None if let Some(error) = found.refused => Err(error.into()),
@@ -176,7 +190,7 @@ impl ReadOptions {
 }
 
 /// What opens a file beside another one, by its name.
-type Beside<'a> = dyn Fn(&str) -> tensor_core::Result<Source> + 'a;
+pub(crate) type Beside<'a> = dyn Fn(&OsStr) -> tensor_core::Result<Source> + 'a;
 
 impl AnyReader {
     /// Opens a file, or the folder of a carton or an nnpackage, of any format that this build knows.

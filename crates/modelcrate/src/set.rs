@@ -9,6 +9,7 @@ use tensor_core::{Shape, TensorInfo};
 use crate::{
     AnyReader, AnyTensor, Error, Format, Result,
     convert::Refusal,
+    quantization,
     weights::{self, ElementType},
 };
 
@@ -43,6 +44,8 @@ pub(crate) enum Form {
     Codes,
     /// By packed codes with scales and zero points, of a tensor of such a shape.
     Group(Shape),
+    /// The same, and the layout says how codes are packed.
+    Packed(Shape),
 }
 
 impl AnyReader {
@@ -200,7 +203,7 @@ impl AnyTensor<'_> {
                 Ok(object) if object.format == ztensor::Format::QuantizedGroup => {
                     Form::Group(object.shape)
                 }
-                Ok(object) if is_packed(&object.format) => Form::Plain,
+                Ok(object) if quantization::is_packed(&object.format) => Form::Packed(object.shape),
                 Ok(object) if object.format != ztensor::Format::Dense => {
                     tensor.info().map_or(Form::Plain, Form::Sparse)
                 }
@@ -229,10 +232,7 @@ impl AnyTensor<'_> {
                 Ok((elements, tensor.object()?.shape))
             }
             #[cfg(feature = "ztensor")]
-            Self::ZTensor(tensor)
-                if *form != Form::Plain
-                    || tensor.object().is_ok_and(|object| is_packed(&object.format)) =>
-            {
+            Self::ZTensor(tensor) if *form != Form::Plain => {
                 let what = format!("is stored as {}, expected dense", tensor.object()?.format);
                 Err(weights::Error::Unsupported { what }.into())
             }
@@ -245,12 +245,6 @@ impl AnyTensor<'_> {
             tensor => tensor.info().map(|info| (ElementType::Plain(info.dtype), info.shape)),
         }
     }
-}
-
-/// Tells whether a layout packs elements in a way that only it defines.
-#[cfg(feature = "ztensor")]
-fn is_packed(format: &ztensor::Format) -> bool {
-    matches!(format, ztensor::Format::QuantGroup | ztensor::Format::Mx)
 }
 
 /// Returns what the elements of a dense tensor of generation 2 are, where other formats have them but

@@ -93,6 +93,10 @@ impl<'a> AnyTensor<'a> {
                 return Ok((Content::Elements(elements), tensor.object()?.shape));
             }
             #[cfg(feature = "ztensor")]
+            Self::ZTensor(tensor) if let Some(name) = unknown_elements(tensor)? => {
+                return Ok((Content::Layout(name), tensor.object()?.shape));
+            }
+            #[cfg(feature = "ztensor")]
             Self::ZTensor(tensor) if !has_elements(&tensor.object()?.format) => {
                 let object = tensor.object()?;
                 return Ok((Content::Layout(object.format.to_string()), object.shape));
@@ -138,6 +142,10 @@ impl<'a> AnyTensor<'a> {
             Self::Ptl(tensor) if tensor.scalar_type().dtype().is_none() => {
                 tensor.storage_bytes()?
             }
+            #[cfg(feature = "ptl")]
+            Self::Ptl(tensor) if let Some(stream) = tensor.stream()? => {
+                return Ok(vec![(String::new(), Stream::Source(stream))]);
+            }
             #[cfg(feature = "rten")]
             Self::Rten(tensor) => {
                 return Ok(vec![(String::new(), Stream::Source(tensor.stream()?))]);
@@ -150,11 +158,14 @@ impl<'a> AnyTensor<'a> {
                     let parts = blobs(tensor)?.into_iter();
                     return Ok(parts.filter(|(name, _)| name.is_empty()).collect());
                 }
-                let is_sparse = has_elements(&format);
-                match is_sparse.then(|| tensor.bytes().ok()).flatten() {
-                    Some(dense) => dense,
-                    None => return sparse(tensor).or_else(|_| blobs(tensor)),
+                if !has_elements(&format) {
+                    return blobs(tensor);
                 }
+                return match tensor.dense_reader() {
+                    Ok(dense) => Ok(vec![(String::new(), Stream::Sparse(Box::new(dense)))]),
+                    Err(error) if is_over_limit(&error) => blobs(tensor),
+                    Err(_) => sparse(tensor).or_else(|_| blobs(tensor)),
+                };
             }
             #[allow(unreachable_patterns, reason = "with all formats")]
             tensor => tensor.bytes()?,
@@ -173,6 +184,11 @@ impl<'a> AnyTensor<'a> {
             _ => self.parts(),
         }
     }
+}
+
+#[cfg(feature = "ztensor")]
+fn is_over_limit(error: &ztensor::Error) -> bool {
+    error.kind() == tensor_core::ErrorKind::OverLimit
 }
 
 /// Returns the parts of a sparse tensor, alike for all versions of the format: one that has an element
@@ -245,6 +261,24 @@ fn circle_layout(tensor: circle_format::Tensor<'_>) -> Option<(String, Shape)> {
     }
 }
 
+/// Returns what a tensor of generation 2 is made of whose elements are of a type that is not known: of a
+/// dense one that type, of others the layout.
+#[cfg(feature = "ztensor")]
+fn unknown_elements(tensor: ztensor::Tensor<'_>) -> Result<Option<String>> {
+    use ztensor::{Format, Role, StoredType};
+    let object = tensor.object()?;
+    let part = [Role::Data, Role::Values].into_iter().find_map(|role| object.component(&role));
+    // Before generation 2, elements of an unknown type are those that are stored.
+    let is_unknown = |part: &&ztensor::Component| {
+        matches!(part.dtype, StoredType::Known(_)) && part.elements().is_none()
+    };
+    let name = part.filter(is_unknown).and_then(|part| part.logical_type.clone());
+    Ok(name.filter(|_| has_elements(&object.format)).map(|name| match object.format {
+        Format::Dense => name,
+        layout => layout.to_string(),
+    }))
+}
+
 #[cfg(feature = "ztensor")]
 fn has_elements(format: &ztensor::Format) -> bool {
     use ztensor::Format::{Dense, InlineCoo, InlineCsr, SparseCoo, SparseCsr};
@@ -254,11 +288,16 @@ fn has_elements(format: &ztensor::Format) -> bool {
 /// A part of a tensor, decoded from its first byte to its last.
 pub(crate) enum Stream<'a> {
     Memory(Cursor<Bytes>),
-    #[cfg_attr(not(feature = "rten"), expect(dead_code, reason = "read by place else"))]
+    #[cfg_attr(
+        not(any(feature = "ptl", feature = "rten")),
+        expect(dead_code, reason = "read by place else")
+    )]
     Source(SourceReader),
     Weights(Box<dyn BufRead + 'a>),
     #[cfg(feature = "carton")]
     Carton(Box<carton_format::FileReader>),
+    #[cfg(feature = "ztensor")]
+    Sparse(Box<ztensor::DenseReader>),
     #[cfg(feature = "ztensor")]
     /// No stream is left once its end was seen.
     ZTensor(Box<(ztensor::Blob<'a>, Option<ztensor::BlobReader>)>),
@@ -275,6 +314,8 @@ impl Stream<'_> {
             Self::Memory(stream) => fill(stream, buffer).map_err(unread),
             Self::Source(stream) => fill(stream, buffer).map_err(unread),
             Self::Weights(stream) => fill(stream, buffer).map_err(unread),
+            #[cfg(feature = "ztensor")]
+            Self::Sparse(stream) => fill(stream, buffer).map_err(unread),
             #[cfg(feature = "carton")]
             Self::Carton(stream) => {
                 let filled = fill(stream, buffer).map_err(carton_format::FileReader::fault)?;

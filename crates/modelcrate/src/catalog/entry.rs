@@ -1,14 +1,20 @@
-use std::{fmt, path::Path, str::FromStr};
+use std::{
+    cell::RefCell, collections::BTreeMap, ffi::OsStr, fmt, fmt::Write as _, path::Path,
+    str::FromStr,
+};
 
-use tensor_core::digest::{Algorithm, Digest};
+use tensor_core::{
+    Source,
+    digest::{Algorithm, Digest},
+};
 
 use super::{
     old::OldRow,
     options::CatalogOptions,
-    row::{FileRow, Stamp, TensorRow, read_options},
+    row::{FileRow, PartRow, Stamp, TensorRow, read_options},
 };
 #[cfg(feature = "remote")]
-use crate::remote::{Listed, Location, Remote};
+use crate::remote::{Listed, Location, Opened, Remote};
 
 /// A file of a catalogue: where it is, and what is known of it without opening it.
 #[derive(Clone, Debug)]
@@ -38,13 +44,12 @@ pub(super) struct Described {
 }
 
 impl Entry {
-    /// Stands for a file, or the folder of a carton or an nnpackage. What of the path is not UTF-8 is
-    /// replaced in its row.
+    /// Stands for a file, or the folder of a carton or an nnpackage. A path that is not UTF-8 is written
+    /// as a URL in its row: `file:///models/%FF.zt`.
     #[must_use]
     pub fn at_path(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
-        let shown = path.to_string_lossy().into_owned();
-        Self { path: shown, place: Place::Path(path.to_owned()), fault: None }
+        Self { path: written(path), place: Place::Path(path.to_owned()), fault: None }
     }
 
     /// Stands for a file at an address, of which nothing is known before it is opened.
@@ -73,30 +78,77 @@ impl Entry {
 
     /// Stands for what could not be looked at, such as a folder that cannot be listed.
     #[must_use]
-    pub fn unread(path: impl Into<String>, reason: impl Into<String>) -> Self {
-        let path = path.into();
-        Self { place: Place::Path(path.clone().into()), path, fault: Some(reason.into()) }
+    pub fn unread(path: impl AsRef<Path>, reason: impl Into<String>) -> Self {
+        Self { fault: Some(reason.into()), ..Self::at_path(path) }
     }
 
-    /// Returns its path or address, as its row has it.
+    /// Returns its path or address, as its row has it. Where several addresses differ by what is not
+    /// shown of them, a catalogue has `#1`, `#2` and so on behind the second and later ones.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Sorts entries by their paths, each of them once.
+    pub(super) fn sort(mut entries: Vec<Self>) -> Vec<Self> {
+        entries.sort_by(|a, b| (&a.path, a.has_query()).cmp(&(&b.path, b.has_query())));
+        let mut unique: Vec<Self> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let mut alike = unique.iter().rev().take_while(|other| other.path == entry.path);
+            if !alike.any(|other| other.is(&entry)) {
+                unique.push(entry);
+            }
+        }
+        for alike in unique.chunk_by_mut(|a, b| a.path == b.path) {
+            for (number, entry) in alike.iter_mut().enumerate().skip(1) {
+                entry.path.push_str(&format!("#{number}"));
+            }
+        }
+        unique.sort_by(|a, b| a.path.cmp(&b.path));
+        unique
+    }
+
+    /// Tells whether it is the same file as another of the same path.
+    fn is(&self, other: &Self) -> bool {
+        match (&self.place, &other.place) {
+            #[cfg(feature = "remote")]
+            (Place::Remote { location: a, .. }, Place::Remote { location: b, .. }) => a == b,
+            _ => true,
+        }
+    }
+
+    fn has_query(&self) -> bool {
+        match &self.place {
+            Place::Path(_) => false,
+            #[cfg(feature = "remote")]
+            Place::Remote { location, .. } => location.has_query(),
+        }
     }
 
     /// Describes the file, and its tensors where they are asked for. It does not fail: a file that is
     /// broken or cannot be read is described as such.
     #[must_use]
     pub fn rows(&self, options: CatalogOptions) -> (FileRow, Vec<TensorRow>) {
-        let Described { file, tensors, .. } = self.describe(None, options);
+        let Described { file, tensors, .. } = self.describe(&[], &[], options);
         (file, tensors)
     }
 
-    /// Describes the file, or takes what is said of it in an old catalogue.
-    pub(super) fn describe(&self, old: Option<&OldRow>, options: CatalogOptions) -> Described {
+    /// Describes the file, or takes what is said of it in old catalogues. `all` are the entries of the
+    /// catalogue, sorted.
+    pub(super) fn describe(
+        &self,
+        old: &[OldRow],
+        all: &[Self],
+        options: CatalogOptions,
+    ) -> Described {
         let fresh = |(file, tensors)| Described { file, tensors, is_old: false };
         let taken = |stamp: &Stamp| {
-            let old = old.filter(|old| old.file.holds(stamp, options))?;
+            let holds = |old: &&OldRow| {
+                let mut parts = old.file.parts.iter();
+                old.file.holds(stamp, options)
+                    && parts.all(|part| part.holds(&self.stamp_beside(&part.name, all)))
+            };
+            let old = old.iter().find(holds)?;
             let (file, tensors) = (old.file.clone(), old.tensors.clone());
             Some(Described { file, tensors, is_old: true })
         };
@@ -107,15 +159,20 @@ impl Entry {
         if let Some(taken) = taken(&stamp) {
             return taken;
         }
+        let parts = RefCell::new(BTreeMap::new());
+        let note = |name: &str, stamp: &Stamp| {
+            parts.borrow_mut().insert(name.to_owned(), PartRow::new(name, stamp));
+        };
         let mut row = FileRow::new(&self.path, &stamp);
-        match &self.place {
-            Place::Path(path) => match read_options().open(path) {
-                Ok(reader) => {
-                    let tensors = row.describe(&reader, options);
-                    fresh((row, tensors))
-                }
-                Err(error) => fresh((row.refused(&error), Vec::new())),
-            },
+        let (opened, fault) = match &self.place {
+            Place::Path(path) => {
+                let beside = |name: &OsStr| {
+                    let path = path.with_file_name(name);
+                    note(&name.to_string_lossy(), &Stamp::of_path(&path));
+                    Source::open(path)
+                };
+                (read_options().open_beside(path, &beside), None)
+            }
             #[cfg(feature = "remote")]
             Place::Remote { remote, location, .. } => {
                 let opened = match remote.open(location) {
@@ -128,35 +185,84 @@ impl Entry {
                     return taken;
                 }
                 row = FileRow::new(&self.path, &stamp);
-                let (row, tensors) = match remote.reader_of(&opened, location, read_options()) {
-                    Ok(reader) => {
-                        let tensors = row.describe(&reader, options);
-                        (row, tensors)
-                    }
-                    Err(error) => (row.refused(&error), Vec::new()),
+                let note = |name: &str, found: Option<&Opened>| {
+                    note(name, &found.map(Stamp::of).unwrap_or_default());
                 };
-                match opened.fault() {
-                    Some(fault) => fresh((row.unread(fault), Vec::new())),
-                    None => fresh((row, tensors)),
-                }
+                let reader = remote.reader_beside(&opened, location, read_options(), &note);
+                (reader, Some(opened))
             }
+        };
+        let (mut row, tensors) = match opened {
+            Ok(reader) => {
+                let tensors = row.describe(&reader, options);
+                (row, tensors)
+            }
+            Err(error) => (row.refused(&error), Vec::new()),
+        };
+        row.parts = parts.into_inner().into_values().collect();
+        match fault_of(fault.as_ref()) {
+            Some(fault) => fresh((row.unread(fault), Vec::new())),
+            None => fresh((row, tensors)),
         }
     }
 
     /// Returns what is known without opening the file.
     fn stamp(&self) -> Stamp {
         match &self.place {
-            Place::Path(path) => match path.metadata() {
-                Ok(file) if file.is_file() => {
-                    Stamp { bytes: Some(file.len()), etag: None, modified: file.modified().ok() }
-                }
-                // What is in a folder may change without it.
-                _ => Stamp::default(),
-            },
+            Place::Path(path) => Stamp::of_path(path),
             #[cfg(feature = "remote")]
             Place::Remote { stamp, .. } => stamp.clone(),
         }
     }
+
+    /// Returns what is known of a file beside it: by the list that has both, or by opening it.
+    #[cfg_attr(not(feature = "remote"), expect(unused_variables, reason = "there are no lists"))]
+    fn stamp_beside(&self, name: &str, all: &[Self]) -> Stamp {
+        match &self.place {
+            Place::Path(path) => Stamp::of_path(&path.with_file_name(name)),
+            #[cfg(feature = "remote")]
+            Place::Remote { remote, location, .. } => {
+                let Some(there) = location.beside(name) else { return Stamp::default() };
+                let path = there.to_string();
+                let listed = all.binary_search_by(|entry| entry.path.cmp(&path)).ok();
+                let listed = listed.and_then(|at| all.get(at)).map(Self::stamp);
+                let opened = || remote.open(&there).map(|opened| Stamp::of(&opened));
+                match listed.filter(Stamp::names_a_version) {
+                    Some(stamp) => stamp,
+                    None => opened().unwrap_or_default(),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(feature = "remote")]
+fn fault_of(opened: Option<&Opened>) -> Option<&str> {
+    opened.and_then(Opened::fault)
+}
+
+#[cfg(not(feature = "remote"))]
+const fn fault_of(_: Option<&()>) -> Option<&'static str> {
+    None
+}
+
+/// Returns a path as a text that stands for no other.
+fn written(path: &Path) -> String {
+    if let Some(text) = path.to_str() {
+        return text.to_owned();
+    }
+    let whole = std::path::absolute(path);
+    let whole = whole.as_deref().unwrap_or(path).as_os_str().as_encoded_bytes();
+    let mut text = "file://".to_owned();
+    for byte in whole {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => text.push(char::from(*byte)),
+            // A text takes all that is written.
+            byte => drop(write!(text, "%{byte:02X}")),
+        }
+    }
+    text
 }
 
 /// A part of the files: those whose number is the remainder of their hash.

@@ -4,12 +4,16 @@
 //! reading what has not changed since. Memory does not grow with the number of files but for their
 //! paths.
 //!
+//! Until a catalogue is whole, what was found so far is beside it: that of `a.jsonl` or `a.parquet` in
+//! `a.jsonl.part` or `a.parquet.part`, as JSON lines. A run that was killed is taken up from there by the
+//! next one, which takes the file away.
+//!
 //! # Data path
 //!
 //! ```text
 //! 1. Entry          a file, and what is known of it without opening it   entry.rs
 //! 2. Shard          whether it is of this part of the work               entry.rs
-//! 3. Old            whether an old row still holds                       old.rs
+//! 3. Old, Journal   whether an old row still holds                       old.rs, journal.rs
 //! 4. Entry::row     opens and describes it                               row.rs
 //! 5. Rows           writes it, as JSON lines or Parquet                  rows.rs, parquet.rs
 //! ```
@@ -28,6 +32,7 @@
 
 mod entry;
 mod error;
+mod journal;
 mod old;
 mod options;
 #[cfg(feature = "parquet")]
@@ -35,17 +40,20 @@ mod parquet;
 mod row;
 mod rows;
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 use tensor_core::parallel;
 
 pub use entry::{Entry, InvalidShard, Shard};
 pub use error::{Error, Result};
 pub use options::CatalogOptions;
-pub use row::{FileRow, PortRow, TensorRow};
+pub use row::{FileRow, PartRow, PortRow, TensorRow};
 pub use rows::tensors_path;
 
-use self::{entry::Described, old::Old, rows::Rows};
+use self::{journal::Journal, old::Old, rows::Rows};
 
 /// A catalogue that is being written. It stands at its path once it is whole.
 #[derive(Debug)]
@@ -54,6 +62,7 @@ pub struct Catalog {
     files: Rows<FileRow>,
     tensors: Option<Rows<TensorRow>>,
     old: Option<Old>,
+    journal: Journal,
 }
 
 /// What became of the files of a catalogue.
@@ -62,7 +71,7 @@ pub struct Catalog {
 pub struct Counts {
     /// Rows of files.
     pub files: u64,
-    /// Those that were taken from the old catalogue.
+    /// Those that were taken from the old catalogue, or from a run that was killed.
     pub unchanged: u64,
     /// Those of files that are invalid.
     pub invalid: u64,
@@ -77,20 +86,23 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// [`Error::Extension`]; [`Error::Core`] where no file can be made there.
+    /// [`Error::Extension`]; [`Error::Core`] where no file can be made there, or another process makes
+    /// that catalogue; [`Error::Old`] where what a killed run left is malformed.
     pub fn create(path: impl AsRef<Path>, options: CatalogOptions) -> Result<Self> {
         let path = path.as_ref();
         let tensors = options.tensors.then(|| Rows::create(&tensors_path(path))).transpose()?;
-        Ok(Self { options, files: Rows::create(path)?, tensors, old: None })
+        let (files, journal) = (Rows::create(path)?, Journal::open(path)?);
+        Ok(Self { options, files, tensors, old: None, journal })
     }
 
-    /// Takes from an old catalogue the rows of files that have not changed since: whose entity tag, or
-    /// else whose length and time of change, are the same. It may be the one that this one replaces.
-    /// Rows of files that could not be read, or that lack what is asked for, are not taken.
+    /// Takes from an old catalogue the rows of files that have not changed since, nor their shards: whose
+    /// length and entity tag, or else whose length and time of change, are the same. It may be the one
+    /// that this one replaces. Rows of files that could not be read, or that lack what is asked for, are
+    /// not taken; those that say more are.
     ///
     /// # Errors
     ///
-    /// [`Error::Old`] where it is no catalogue; [`Error::Core`] where it cannot be read.
+    /// [`Error::Old`] where it is no catalogue, or not whole; [`Error::Core`] where it cannot be read.
     pub fn update_from(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.old = Some(Old::open(path.as_ref(), self.options)?);
         Ok(())
@@ -104,35 +116,41 @@ impl Catalog {
     /// # Errors
     ///
     /// [`Error::Old`] where a row of the old catalogue is malformed; [`Error::Core`] and
-    /// [`Error::Write`] where the new one cannot be written. Nothing is changed then.
+    /// [`Error::Write`] where the new one cannot be written. The old one stays as it is then.
     pub fn run(
         mut self,
-        mut entries: Vec<Entry>,
+        entries: Vec<Entry>,
         mut progress: impl FnMut(&FileRow, bool),
     ) -> Result<Counts> {
-        entries.sort_by(|a, b| a.path().cmp(b.path()));
-        entries.dedup_by(|a, b| a.path() == b.path());
-        let threads = self.options.threads.unwrap_or_else(parallel::available);
-        let mut counts = Counts::default();
+        let entries = Entry::sort(entries);
+        let (options, mut counts) = (self.options, Counts::default());
+        let threads = options.threads.unwrap_or_else(parallel::available);
         for some in entries.chunks(AT_ONCE.saturating_mul(threads.get())) {
             let mut work = Vec::with_capacity(some.len());
             for entry in some {
+                let killed = self.journal.row(entry.path()).filter(|row| row.is_whole(options));
                 let old = match &mut self.old {
                     Some(old) => old.row(entry.path())?,
                     None => None,
                 };
-                work.push((entry, old));
+                work.push((entry, killed.into_iter().chain(old).collect::<Vec<_>>()));
             }
-            let options = self.options;
-            let described =
-                parallel::map(&work, threads, |(entry, old)| entry.describe(old.as_ref(), options));
-            for Described { file, tensors, is_old } in described {
-                counts.add(&file, tensors.len(), is_old);
-                self.files.add(&file)?;
-                if let Some(rows) = &mut self.tensors {
-                    tensors.iter().try_for_each(|tensor| rows.add(tensor))?;
+            let journal = Mutex::new(&mut self.journal);
+            let described = parallel::map(&work, threads, |(entry, old)| {
+                let described = entry.describe(old, &entries, options);
+                if !described.is_old {
+                    journal.lock().unwrap_or_else(PoisonError::into_inner).add(&described)?;
                 }
-                progress(&file, is_old);
+                Ok::<_, Error>(described)
+            });
+            for described in described {
+                let described = described?;
+                counts.add(&described.file, described.tensors.len(), described.is_old);
+                self.files.add(&described.file)?;
+                if let Some(rows) = &mut self.tensors {
+                    described.tensors.iter().try_for_each(|tensor| rows.add(tensor))?;
+                }
+                progress(&described.file, described.is_old);
             }
         }
         // What was read is closed before it is replaced.
@@ -143,6 +161,7 @@ impl Catalog {
             tensors.commit(tensor_core::output::Existing::Replace)?;
         }
         files.commit(tensor_core::output::Existing::Replace)?;
+        self.journal.end();
         Ok(counts)
     }
 }

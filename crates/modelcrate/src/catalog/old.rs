@@ -2,12 +2,13 @@
 
 use std::{
     fs::File,
-    io::{BufRead as _, BufReader},
+    io::{BufRead, BufReader, Read as _},
     iter::Peekable,
     path::{Path, PathBuf},
 };
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
+use tensor_core::text::short;
 
 use super::{
     error::{Error, Result},
@@ -25,13 +26,26 @@ pub(super) struct Old {
     options: CatalogOptions,
     last: String,
     row: u64,
+    tensor_row: u64,
 }
 
 /// What an old catalogue says of a file.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct OldRow {
     pub(super) file: FileRow,
     pub(super) tensors: Vec<TensorRow>,
+}
+
+impl OldRow {
+    /// Tells whether there is a row for each tensor, with what is asked for.
+    pub(super) fn is_whole(&self, options: CatalogOptions) -> bool {
+        let Self { file, tensors } = self;
+        let has_hashes = !options.hash || tensors.iter().any(|row| row.sha256.is_some());
+        let has_stats = !options.stats || tensors.iter().any(|row| row.zeros.is_some());
+        let count = tensors.len() as u64;
+        let has_all = count == 0 || has_hashes && has_stats;
+        !options.tensors || file.tensors.unwrap_or_default() == count && has_all
+    }
 }
 
 /// Rows as they come.
@@ -52,7 +66,8 @@ impl Old {
         let has_tensors = options.tensors && beside.exists();
         let tensors = has_tensors.then(|| open(&beside)).transpose()?;
         let tensors = tensors.map(|rows| Stream(rows.peekable()));
-        Ok(Self { path: path.to_owned(), files, tensors, options, last: String::new(), row: 0 })
+        let (path, last) = (path.to_owned(), String::new());
+        Ok(Self { path, files, tensors, options, last, row: 0, tensor_row: 0 })
     }
 
     /// Returns what it says of a file. Paths are asked for in their order.
@@ -72,8 +87,7 @@ impl Old {
         let file = if is_it { self.next()? } else { None };
         let Some(file) = file else { return Ok(None) };
         let tensors = self.tensors_of(path)?;
-        let is_whole = !self.options.tensors || self.has_all(&file, &tensors);
-        Ok(is_whole.then_some(OldRow { file, tensors }))
+        Ok(Some(OldRow { file, tensors }).filter(|row| row.is_whole(self.options)))
     }
 
     fn next(&mut self) -> Result<Option<FileRow>> {
@@ -101,24 +115,17 @@ impl Old {
             Ok(row) => row.path.as_str() <= path,
             Err(_) => true,
         }) {
+            self.tensor_row = self.tensor_row.saturating_add(1);
             match row {
                 Ok(row) if row.path == path => found.push(row),
                 Ok(_) => {}
                 Err(reason) => {
-                    let (path, row) = (tensors_path(&self.path), found.len() as u64);
+                    let (path, row) = (tensors_path(&self.path), self.tensor_row);
                     return Err(Error::Old { path, row, reason });
                 }
             }
         }
         Ok(found)
-    }
-
-    /// Tells whether there is a row for each tensor, with what is asked for.
-    fn has_all(&self, file: &FileRow, tensors: &[TensorRow]) -> bool {
-        let has_hashes = !self.options.hash || tensors.iter().any(|row| row.sha256.is_some());
-        let has_stats = !self.options.stats || tensors.iter().any(|row| row.zeros.is_some());
-        let count = tensors.len() as u64;
-        file.tensors.unwrap_or_default() == count && (count == 0 || has_hashes && has_stats)
     }
 
     fn wrong(&self, reason: String) -> Error {
@@ -132,11 +139,9 @@ fn open<T: DeserializeOwned + Send + 'static>(path: &Path) -> Result<RowsOf<T>> 
     let file = File::open(path).map_err(failed)?;
     match Kind::of(path)? {
         Kind::Jsonl => {
-            let lines = BufReader::new(file).lines();
-            Ok(Box::new(lines.map(|line| {
-                let line = line.map_err(|error| format!("cannot be read: {error}"))?;
-                serde_json::from_str(&line).map_err(|error| format!("is malformed: {error}"))
-            })))
+            let mut file = BufReader::new(file);
+            let lines = std::iter::from_fn(move || line(&mut file).transpose());
+            Ok(Box::new(lines.map(|line| parse(&line?))))
         }
         #[cfg(feature = "parquet")]
         Kind::Parquet => super::parquet::read(file).map_err(|reason| Error::Old {
@@ -146,3 +151,27 @@ fn open<T: DeserializeOwned + Send + 'static>(path: &Path) -> Result<RowsOf<T>> 
         }),
     }
 }
+
+/// Reads a line, without its end; none where there are no more.
+pub(super) fn line(file: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> {
+    let mut line = Vec::new();
+    let read = file.take(MOST_LINE).read_until(b'\n', &mut line);
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    match line.pop() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) if (line.len() as u64) < MOST_LINE.saturating_sub(1) => {
+            Err("has no end: the file is truncated, or no catalogue".to_owned())
+        }
+        Some(_) => Err(format!("is over the limit of {MOST_LINE} bytes")),
+    }
+}
+
+/// Reads a row of a line.
+pub(super) fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    let malformed = |error: serde_json::Error| short(&error.to_string()).into_owned();
+    serde_json::from_slice(line).map_err(|error| format!("is malformed: {}", malformed(error)))
+}
+
+/// How many bytes a line has at most.
+pub(super) const MOST_LINE: u64 = 64 << 20;

@@ -7,10 +7,13 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 use parquet::{
     arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder},
     basic::Compression,
-    file::properties::WriterProperties,
+    file::{
+        metadata::{ColumnChunkMetaData, RowGroupMetaData},
+        properties::WriterProperties,
+    },
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tensor_core::output::NewFile;
+use tensor_core::{output::NewFile, text::short};
 
 use super::{
     error::Result,
@@ -31,12 +34,19 @@ impl Columns for FileRow {
             always("shape", DataType::Utf8),
         ]);
         let ports = list(DataType::Struct(port));
+        let part = Fields::from(vec![
+            always("name", DataType::Utf8),
+            maybe("bytes", DataType::UInt64),
+            maybe("etag", DataType::Utf8),
+            maybe("modified", DataType::Utf8),
+        ]);
         vec![
             always("schema", DataType::UInt32),
             always("path", DataType::Utf8),
             maybe("bytes", DataType::UInt64),
             maybe("etag", DataType::Utf8),
             maybe("modified", DataType::Utf8),
+            always("parts", list(DataType::Struct(part))),
             maybe("format", DataType::Utf8),
             maybe("version", DataType::Utf8),
             always("verdict", DataType::Utf8),
@@ -144,10 +154,16 @@ fn failed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
 pub(super) fn read<T: DeserializeOwned + Send + 'static>(
     file: File,
 ) -> std::result::Result<RowsOf<T>, String> {
-    let malformed = |error: &dyn std::error::Error| format!("is malformed: {error}");
+    let malformed =
+        |error: &dyn std::error::Error| format!("is malformed: {}", short(&error.to_string()));
+    let len = file.metadata().map_err(|error| malformed(&error))?.len();
     let builder = ParquetRecordBatchReaderBuilder::try_new(file);
-    let batches = builder.and_then(|builder| builder.with_batch_size(BATCH).build());
-    let batches = batches.map_err(|error| malformed(&error))?;
+    let builder = builder.map_err(|error| malformed(&error))?;
+    let mut columns = builder.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns);
+    if !columns.all(|column| is_within(column, len)) {
+        return Err("is malformed: a column is not in the file".to_owned());
+    }
+    let batches = builder.with_batch_size(BATCH).build().map_err(|error| malformed(&error))?;
     Ok(Box::new(batches.flat_map(move |batch| {
         let rows = || {
             let batch = batch.map_err(|error| malformed(&error))?;
@@ -162,6 +178,15 @@ pub(super) fn read<T: DeserializeOwned + Send + 'static>(
             Err(reason) => vec![Err(reason)],
         }
     })))
+}
+
+/// Tells whether a column is where a file can have it: the reader takes that for granted.
+fn is_within(column: &ColumnChunkMetaData, len: u64) -> bool {
+    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+    let [start, bytes, values] = [start, column.compressed_size(), column.num_values()]
+        .map(|number| u64::try_from(number).ok());
+    let end = start.zip(bytes).and_then(|(start, bytes)| start.checked_add(bytes));
+    end.is_some_and(|end| end <= len) && values.is_some()
 }
 
 /// How many rows become columns at once.

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     fmt::Display,
     num::NonZeroUsize,
+    path::Path,
     time::{Duration, SystemTime},
 };
 
@@ -29,6 +30,8 @@ pub struct FileRow {
     pub etag: Option<String>,
     /// When it was changed last, by RFC 3339 in UTC.
     pub modified: Option<String>,
+    /// The files beside it that the row is about, too: its shards, by their names.
+    pub parts: Vec<PartRow>,
     /// Its format, where that was made out.
     pub format: Option<String>,
     /// The version of the format.
@@ -58,8 +61,22 @@ pub struct FileRow {
     /// What the model returns.
     #[serde(default)]
     pub outputs: Vec<PortRow>,
-    /// Why it does not open, or its first error.
+    /// Why it does not open, its first error, or why it has no digest.
     pub error: Option<String>,
+}
+
+/// A file beside another one, which that one is not whole without.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PartRow {
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes; none where it is not there.
+    pub bytes: Option<u64>,
+    /// The entity tag of its version, where its store has one.
+    pub etag: Option<String>,
+    /// When it was changed last, by RFC 3339 in UTC.
+    pub modified: Option<String>,
 }
 
 /// An input or an output of a model.
@@ -118,14 +135,56 @@ pub(super) struct Stamp {
     pub(super) modified: Option<SystemTime>,
 }
 
-#[cfg(feature = "remote")]
 impl Stamp {
+    /// Returns what is known of a file of this machine. What is in a folder may change without it.
+    pub(super) fn of_path(path: &Path) -> Self {
+        match path.metadata() {
+            Ok(file) if file.is_file() => {
+                Self { bytes: Some(file.len()), etag: None, modified: file.modified().ok() }
+            }
+            _ => Self::default(),
+        }
+    }
+
+    #[cfg(feature = "remote")]
     pub(super) fn of(opened: &crate::remote::Opened) -> Self {
         Self {
             bytes: Some(opened.source().len()),
             etag: opened.etag().map(str::to_owned),
             modified: opened.modified(),
         }
+    }
+
+    /// Tells whether it tells versions apart: lists of hubs do not.
+    #[cfg(feature = "remote")]
+    pub(super) const fn names_a_version(&self) -> bool {
+        self.etag.is_some() || self.modified.is_some()
+    }
+
+    /// Tells whether a row is of this version.
+    fn is_of(&self, bytes: Option<u64>, etag: Option<&str>, modified: Option<&str>) -> bool {
+        let is_same = match (etag, &self.etag) {
+            // Some stores leave out the quotes in lists.
+            (Some(old), Some(new)) => old.trim_matches('"') == new.trim_matches('"'),
+            _ => modified.is_some() && modified == self.modified.map(rfc3339).as_deref(),
+        };
+        is_same && bytes == self.bytes
+    }
+}
+
+impl PartRow {
+    pub(super) fn new(name: &str, stamp: &Stamp) -> Self {
+        Self {
+            name: name.to_owned(),
+            bytes: stamp.bytes,
+            etag: stamp.etag.clone(),
+            modified: stamp.modified.map(rfc3339),
+        }
+    }
+
+    /// Tells whether it is of the same version of the file.
+    pub(super) fn holds(&self, stamp: &Stamp) -> bool {
+        stamp.is_of(self.bytes, self.etag.as_deref(), self.modified.as_deref())
     }
 }
 
@@ -172,7 +231,7 @@ impl FileRow {
         let wanted =
             SummaryOptions::default().digests(reads && options.hash).stats(reads && options.stats);
         let summary = reader.summary(wanted);
-        let mut findings = match options.verify {
+        let findings = match options.verify {
             true => reader.validate(),
             false => reader.lint(),
         };
@@ -198,9 +257,6 @@ impl FileRow {
                 Err(error) => self.error = Some(Chain(&error).to_string()),
             }
         }
-        if reads && (options.hash || options.stats) {
-            findings.append(summary.findings.new_since(&findings));
-        }
         self.find(&findings);
         let row = |tensor: &TensorSummary| TensorRow::new(&self.path, tensor);
         if reads { summary.tensors.iter().map(row).collect() } else { Vec::new() }
@@ -222,16 +278,13 @@ impl FileRow {
         }
     }
 
-    /// Tells whether the row says what is asked for, of the same version of the file.
+    /// Tells whether the row says what is asked for, of the same version of the file. Of one that does not
+    /// open, there is no more to say.
     pub(super) fn holds(&self, stamp: &Stamp, options: CatalogOptions) -> bool {
-        let is_same = match (&self.etag, &stamp.etag) {
-            // Some stores leave out the quotes in lists.
-            (Some(old), Some(new)) => old.trim_matches('"') == new.trim_matches('"'),
-            _ => self.modified.is_some() && self.modified == stamp.modified.map(rfc3339),
-        };
-        let is_whole = (self.verified || !options.verify || self.format.is_none())
-            && (self.hash.is_some() || !options.hash || self.error.is_some());
-        is_same && self.bytes == stamp.bytes && is_whole && self.verdict != "unread"
+        let is_whole = (self.verified || !options.verify) && (self.hash.is_some() || !options.hash);
+        stamp.is_of(self.bytes, self.etag.as_deref(), self.modified.as_deref())
+            && (is_whole || self.tensors.is_none())
+            && self.verdict != "unread"
     }
 }
 

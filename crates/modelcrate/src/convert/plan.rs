@@ -146,6 +146,7 @@ impl<'s> Fit<'_, 's, '_> {
         match (self.tensor.form(), self.tensor.elements()) {
             (Form::Sparse(TensorInfo { dtype, shape }), _) => self.sparse(*dtype, shape),
             (Form::Group(shape), _) => self.group(shape),
+            (Form::Packed(shape), _) => self.packed(shape),
             (_, Err(error)) => Err(self.refusal(Chain(error))),
             (Form::Codes, Ok((codes, shape))) => self.codes(codes, shape),
             (Form::Plain, Ok((blocks @ ElementType::Blocks { .. }, shape))) => {
@@ -178,6 +179,17 @@ impl<'s> Fit<'_, 's, '_> {
             return Ok(Became::singles("its codes", shape));
         }
         Err(refusal.or("dequantize", as_singles("its codes", shape)))
+    }
+
+    fn packed(&self, shape: &'s Shape) -> Result<Became<'s>, Refusal> {
+        match self.tensor.tensor().cannot_dequantize() {
+            Some(why) if self.options.dequantize => {
+                Err(self.refusal(format!("cannot be dequantized: {why}")))
+            }
+            Some(_) => Err(self.not_dense()),
+            None if self.options.dequantize => Ok(Became::singles("its codes", shape)),
+            None => Err(self.not_dense().or("dequantize", as_singles("its codes", shape))),
+        }
     }
 
     fn codes(&self, codes: ElementType, shape: &'s Shape) -> Result<Became<'s>, Refusal> {

@@ -102,7 +102,7 @@ pub struct UnknownTarget {
     pub found: String,
 }
 
-fn names() -> String {
+pub(super) fn names() -> String {
     let names: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
     names.join(", ")
 }

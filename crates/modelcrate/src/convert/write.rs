@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     Error, Result,
+    set::Form,
     weights::{self, ElementType},
 };
 
@@ -229,6 +230,7 @@ impl Item<'_, '_> {
         #[cfg(feature = "ztensor")]
         if let (crate::AnyTensor::ZTensor(tensor), Some(convention)) =
             (self.tensor.tensor(), self.convention)
+            && matches!(self.tensor.form(), Form::Group(_))
         {
             return Ok(tensor.quantized()?.dequantize(convention)?.into_bytes());
         }

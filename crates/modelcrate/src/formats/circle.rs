@@ -33,6 +33,10 @@ pub(crate) fn metadata_of(reader: &Reader) -> BTreeMap<String, Json> {
     if !signatures.is_empty() {
         metadata.insert("signatures".to_owned(), json!(signatures));
     }
+    if let Some(training) = reader.training_info().transpose() {
+        let training = training.map_or_else(|error| error.to_string(), |info| info.to_string());
+        metadata.insert("training".to_owned(), json!(training));
+    }
     metadata
 }
 

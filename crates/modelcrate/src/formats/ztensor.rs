@@ -74,6 +74,9 @@ fn try_describe(tensor: Tensor<'_>) -> ztensor::Result<TensorSummary> {
             summary.digest = data.component().digest.clone();
         }
         blobs => {
+            let main = blobs.iter().find(|blob| matches!(blob.role(), Role::Data | Role::Values));
+            let main = main.and_then(|blob| blob.component().logical_type.clone());
+            summary.logical_type = main.filter(|_| dtype.is_none());
             summary.layout = Some(object.format.to_string());
             summary.stored_elements = stored_elements(blobs);
             for blob in blobs {

@@ -29,10 +29,8 @@ mod url;
 pub use cache::Cache;
 pub use options::{Hosts, HttpOptions, Network, Progress, Proxy, Schemes};
 
-use self::{
-    address::Rule,
-    download::{Download, Failure},
-};
+use self::download::{Download, Failure};
+use crate::hosts::Rule;
 
 /// Fetches linked files into a cache, one URL after the other until one gives the content.
 ///

@@ -8,7 +8,8 @@ use ureq::{
     unversioned::transport::DefaultConnector,
 };
 
-use super::address::{self, Gate, Rule};
+use super::address::Gate;
+use crate::hosts::{self, Rule};
 
 /// What a fetcher may do, and how long and how much.
 #[derive(Clone)]
@@ -95,8 +96,8 @@ impl HttpOptions {
 
     pub(super) fn rule(&self) -> Rule {
         match self.hosts {
-            Hosts::Public => address::is_public,
-            Hosts::Any => address::is_store,
+            Hosts::Public => hosts::is_public,
+            Hosts::Any => hosts::is_store,
         }
     }
 

@@ -1,10 +1,16 @@
 //! What a store answers.
 
-use std::{ops::Range, time::SystemTime};
+use std::{
+    future::Future,
+    ops::Range,
+    time::{Duration, SystemTime},
+};
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Error, Result, stats::Counters};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Error, Result, options::RATE, stats::Counters};
 
 /// Which version of a file it is, as far as a store says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,11 +43,18 @@ impl Version {
 }
 
 impl Pin {
-    /// Refuses an answer of another version: by its entity tag, or else by its date.
+    /// Refuses an answer of another version: by its entity tag, or else by its date, and by its length.
+    /// One that has lost what it is told by proves nothing.
     pub(super) fn check(&self, version: &Version, len: u64) -> Result<()> {
-        let is_same = match (&self.version.etag, &version.etag) {
+        let pinned = &self.version;
+        let is_same = match (&pinned.etag, &version.etag) {
             (Some(pinned), Some(found)) => pinned == found,
-            _ => self.version.modified == version.modified,
+            (Some(_), None) => return Err(Error::Unproved { what: "entity tag" }),
+            (None, found) => match (pinned.modified, version.modified) {
+                (Some(_), None) => return Err(Error::Unproved { what: "time of change" }),
+                (None, None) => found.is_none(),
+                (pinned, found) => pinned == found,
+            },
         };
         if is_same && self.len == len { Ok(()) } else { Err(Error::Changed) }
     }
@@ -80,6 +93,35 @@ impl<'a> Body<'a> {
             true => Ok(self.bytes.freeze()),
             false => Err(Error::Length { found, expected: self.expected }),
         }
+    }
+}
+
+/// Waits for the pieces of an answer, as long as some come, and in all bring [`RATE`].
+#[derive(Debug)]
+pub(super) struct Pace {
+    began: Instant,
+    /// How long nothing may come.
+    patience: Duration,
+    came: u64,
+}
+
+impl Pace {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self { began: Instant::now(), patience, came: 0 }
+    }
+
+    /// Waits for the next piece, or for the head of the answer.
+    pub(super) async fn next<T>(&self, piece: impl Future<Output = T>) -> Result<T> {
+        let earned = Duration::from_millis(self.came.saturating_mul(1000) / RATE);
+        let allowed = self.patience.saturating_add(earned);
+        let end = self.began.checked_add(allowed).unwrap_or(self.began);
+        let late = |_| Error::Timeout { seconds: self.patience.as_secs() };
+        timeout_at(end, piece).await.map_err(late)
+    }
+
+    /// Counts what came.
+    pub(super) const fn add(&mut self, bytes: usize) {
+        self.came = self.came.saturating_add(bytes as u64);
     }
 }
 

@@ -1,33 +1,40 @@
 //! Buckets, by `object_store`.
 
 use std::{
-    error::Error as StdError, fmt, future::Future, ops::Range, pin::Pin as Pinned, sync::Arc,
-    time::SystemTime,
+    error::Error as StdError,
+    fmt,
+    future::Future,
+    ops::Range,
+    pin::Pin as Pinned,
+    sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::StreamExt as _;
 use object_store::{
     ClientConfigKey, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore,
-    ObjectStoreExt as _, PutMode, PutOptions, PutPayload, RetryConfig,
+    ObjectStoreExt as _, PutMode, PutOptions, PutPayload, RetryConfig, StaticCredentialProvider,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     azure::{AzureConfigKey, MicrosoftAzureBuilder},
     client::{
         HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
-        HttpService, ReqwestConnector,
+        HttpResponseBody, HttpService,
     },
-    gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
+    gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey},
     multipart::{MultipartStore, PartId},
     path::Path,
 };
+use tensor_core::{Limit, text::Quoted};
 use url::Url;
 
 use super::{
     Error, RemoteOptions, Result,
-    answer::{Answer, Body, Pin, Version, clipped},
+    answer::{Answer, Body, Pace, Pin, Version, clipped},
     credentials,
-    error::causes,
-    location::{Scheme, is_loopback},
+    error::{causes, foreign},
+    list::List,
+    location::{Scheme, is_loopback, odd_part},
     stats::Counters,
 };
 
@@ -37,12 +44,12 @@ pub(super) struct Bucket {
     objects: Arc<dyn ObjectStore>,
     parts: Arc<dyn MultipartStore>,
     scheme: Scheme,
-    /// How long an answer may bring nothing, in seconds.
-    patience: u64,
+    options: Arc<RemoteOptions>,
+    list: Arc<List>,
 }
 
 /// An object of a listing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Object {
     pub(super) key: String,
     pub(super) len: u64,
@@ -55,11 +62,15 @@ impl Bucket {
     pub(super) fn new(
         scheme: Scheme,
         name: &str,
-        options: &RemoteOptions,
+        options: &Arc<RemoteOptions>,
         counters: &Arc<Counters>,
     ) -> Result<Self> {
-        super::web::install_tls();
-        let connector = Connector { counters: Arc::clone(counters) };
+        let list = Arc::<List>::default();
+        let connector = Connector {
+            counters: Arc::clone(counters),
+            options: Arc::clone(options),
+            list: Arc::clone(&list),
+        };
         let no_retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         let wrong = |error: object_store::Error| Error::Setting {
             what: "setting of a bucket",
@@ -84,10 +95,10 @@ impl Bucket {
                 let allow = check(builder.get_config_value(&Endpoint))?;
                 builder = builder.with_allow_http(allow);
                 let store = builder.with_retry(no_retry).with_http_connector(connector).build();
-                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options))
+                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options, list))
             }
             Scheme::Gs => {
-                use GoogleConfigKey::{BaseUrl, Client};
+                use GoogleConfigKey::{BaseUrl, Client, SkipSignature};
                 let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(name);
                 for (key, value) in client {
                     builder = builder.with_config(Client(key), value);
@@ -95,11 +106,17 @@ impl Bucket {
                 if let Some(endpoint) = &options.endpoint {
                     builder = builder.with_base_url(endpoint);
                 }
+                if builder.get_config_value(&SkipSignature).as_deref() == Some("true") {
+                    // It looks for credentials all the same where it writes.
+                    let nobody = GcpCredential { bearer: String::new() };
+                    let nobody = StaticCredentialProvider::new(nobody);
+                    builder = builder.with_credentials(Arc::new(nobody));
+                }
                 let allow = check(builder.get_config_value(&BaseUrl))?;
                 builder =
                     builder.with_config(Client(ClientConfigKey::AllowHttp), allow.to_string());
                 let store = builder.with_retry(no_retry).with_http_connector(connector).build();
-                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options))
+                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options, list))
             }
             Scheme::Az => {
                 use AzureConfigKey::{Client, Endpoint, UseEmulator};
@@ -115,7 +132,7 @@ impl Bucket {
                 let allow = check(builder.get_config_value(&Endpoint))? || emulated;
                 builder = builder.with_allow_http(allow);
                 let store = builder.with_retry(no_retry).with_http_connector(connector).build();
-                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options))
+                Ok(Self::of(Arc::new(store.map_err(wrong)?), scheme, options, list))
             }
         }
     }
@@ -123,10 +140,11 @@ impl Bucket {
     pub(super) fn of<S: ObjectStore + MultipartStore>(
         store: Arc<S>,
         scheme: Scheme,
-        options: &RemoteOptions,
+        options: &Arc<RemoteOptions>,
+        list: Arc<List>,
     ) -> Self {
-        let patience = options.timeout.as_secs();
-        Self { objects: Arc::clone(&store) as _, parts: store, scheme, patience }
+        let (objects, options) = (Arc::clone(&store) as _, Arc::clone(options));
+        Self { objects, parts: store, scheme, options, list }
     }
 
     /// Returns a part of an object, of the pinned version where there is one.
@@ -156,9 +174,17 @@ impl Bucket {
             return Err(Error::Range { found, expected });
         }
         let mut body = Body::new(expected.end.saturating_sub(expected.start), counters);
-        let mut pieces = got.into_stream();
-        while let Some(piece) = pieces.next().await {
-            body.add(&piece.map_err(|error| self.error(&error))?)?;
+        let (mut pieces, mut pace) = (got.into_stream(), Pace::new(self.options.timeout));
+        while let Some(piece) = pace.next(pieces.next()).await? {
+            match piece.map_err(|error| self.error(&error)) {
+                Ok(piece) => {
+                    pace.add(piece.len());
+                    body.add(&piece)?;
+                }
+                // It broke off.
+                Err(Error::Connection { .. } | Error::Store { .. }) => break,
+                Err(error) => return Err(error),
+            }
         }
         Ok(Answer { bytes: body.finish()?, len, version })
     }
@@ -186,16 +212,29 @@ impl Bucket {
         Err(error)
     }
 
-    /// Returns all objects whose keys start so.
-    pub(super) async fn list(&self, prefix: &str) -> Result<Vec<Object>> {
-        let prefix = path(prefix.trim_end_matches('/'))?;
-        let listed = self.objects.list(Some(&prefix).filter(|path| !path.as_ref().is_empty()));
-        let objects = listed.map_ok(|meta| Object {
-            key: meta.location.to_string(),
-            len: meta.size,
-            version: version(&meta),
-        });
-        objects.try_collect().await.map_err(|error| self.error(&error))
+    /// Returns all objects whose keys start so, those too that cannot be asked for.
+    pub(super) async fn list(&self, folder: &str) -> Result<Vec<Object>> {
+        let prefix = path(folder.trim_end_matches('/'))?;
+        self.list.begin(folder);
+        let mut listed = self.objects.list(Some(&prefix).filter(|path| !path.as_ref().is_empty()));
+        let limits = self.options.limits;
+        let (mut objects, mut bytes) = (Vec::new(), 0_u64);
+        while let Some(meta) = listed.next().await {
+            let meta = meta.map_err(|error| self.error(&error))?;
+            let (key, version) = (meta.location.to_string(), version(&meta));
+            bytes = bytes.saturating_add(key.len() as u64);
+            objects.push(Object { key, len: meta.size, version });
+            let files = objects.len() as u64;
+            limits
+                .check(Limit::Entries, "number of files", files)
+                .map_err(|error| Error::list(error.to_string()))?;
+            let what = "length of all keys in bytes";
+            limits
+                .check(Limit::ManifestBytes, what, bytes)
+                .map_err(|error| Error::list(error.to_string()))?;
+        }
+        objects.extend(self.list.odd(folder));
+        Ok(objects)
     }
 
     pub(super) async fn head(&self, key: &Path) -> Result<(u64, Version)> {
@@ -258,7 +297,7 @@ impl Bucket {
             Store::AlreadyExists { .. } => Error::Exists,
             Store::PermissionDenied { .. } => Error::Denied { status: 403, hint },
             Store::Unauthenticated { .. } => Error::Denied { status: 401, hint },
-            error => failure(error, self.patience),
+            error => failure(error, self.options.timeout.as_secs()),
         }
     }
 }
@@ -268,6 +307,9 @@ fn failure(error: &(dyn StdError + 'static), seconds: u64) -> Error {
     for cause in causes(error) {
         if let Some(Refused { status, code }) = cause.downcast_ref() {
             return Error::Status { found: *status, code: code.clone() };
+        }
+        if let Some(Error::Document { what, reason }) = cause.downcast_ref() {
+            return Error::Document { what, reason: reason.clone() };
         }
         let http = cause.downcast_ref::<HttpError>();
         if http.is_some_and(|error| error.kind() == HttpErrorKind::Timeout) {
@@ -282,7 +324,9 @@ fn failure(error: &(dyn StdError + 'static), seconds: u64) -> Error {
 
 /// Returns the text of the last cause of an error, which has no URL.
 fn last(error: &(dyn StdError + 'static)) -> String {
-    super::web::without_queries(&causes(error).last().unwrap_or(error).to_string())
+    let text = causes(error).last().unwrap_or(error).to_string();
+    // What stood behind it is taken off.
+    foreign(text.trim_end().trim_end_matches(':'))
 }
 
 fn version(meta: &ObjectMeta) -> Version {
@@ -293,7 +337,11 @@ fn version(meta: &ObjectMeta) -> Version {
 
 /// Returns the path of a key, none of whose characters is changed.
 pub(super) fn path(key: &str) -> Result<Path> {
-    Path::parse(key).map_err(|error| Error::address(key, error.to_string()))
+    let wrong = |reason: String| Error::Store { reason: format!("key {reason}") };
+    if let Some(reason) = odd_part(key) {
+        return Err(wrong(reason.to_owned()));
+    }
+    Path::parse(key).map_err(|error| wrong(foreign(&error.to_string())))
 }
 
 fn client_settings(options: &RemoteOptions) -> [(ClientConfigKey, String); 4] {
@@ -346,17 +394,34 @@ fn with_profile(mut builder: AmazonS3Builder) -> AmazonS3Builder {
     builder
 }
 
-/// Makes clients that count requests, and turn what a server refuses into an error without a text of
-/// its own.
+/// Makes clients that count requests, bound what they answer, and turn what a server refuses into an
+/// error without a text of its own.
 #[derive(Debug)]
 struct Connector {
     counters: Arc<Counters>,
+    options: Arc<RemoteOptions>,
+    list: Arc<List>,
 }
 
 impl HttpConnector for Connector {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Counting { client, counters: Arc::clone(&self.counters) }))
+    fn connect(&self, settings: &ClientOptions) -> object_store::Result<HttpClient> {
+        let value = |settings: &ClientOptions, key| settings.get_config_value(&key);
+        let usual = client_settings(&self.options).into_iter();
+        let usual =
+            usual.fold(ClientOptions::new(), |all, (key, value)| all.with_config(key, value));
+        let [found, usual] =
+            [settings, &usual].map(|settings| value(settings, ClientConfigKey::ConnectTimeout));
+        // What a machine of a cloud offers is there at once, or not at all.
+        let patience = if found == usual { self.options.timeout } else { METADATA };
+        let allows_http = value(settings, ClientConfigKey::AllowHttp).as_deref() == Some("true");
+        let client = super::web::builder(&self.options, patience).https_only(!allows_http).build();
+        let client = client.map_err(|error| object_store::Error::Generic {
+            store: "client",
+            source: Box::new(error),
+        })?;
+        let (counters, options) = (Arc::clone(&self.counters), Arc::clone(&self.options));
+        let list = Arc::clone(&self.list);
+        Ok(HttpClient::new(Counting { client: HttpClient::new(client), counters, options, list }))
     }
 }
 
@@ -364,6 +429,8 @@ impl HttpConnector for Connector {
 struct Counting {
     client: HttpClient,
     counters: Arc<Counters>,
+    options: Arc<RemoteOptions>,
+    list: Arc<List>,
 }
 
 type Answered<'a> =
@@ -377,16 +444,59 @@ impl HttpService for Counting {
     {
         Box::pin(async move {
             self.counters.request();
-            let response = self.client.execute(request).await?;
+            let query = request.uri().query().unwrap_or_default();
+            let is_list = ["list-type=2", "comp=list"].iter().any(|part| query.contains(part));
+            let (is_read, is_post) = (request.method() == "GET", request.method() == "POST");
+            let is_part = request.headers().contains_key("range");
+            let late = |error| HttpError::new(HttpErrorKind::Timeout, error);
+            let pace = Pace::new(self.options.timeout);
+            let answer = self.client.execute(request);
+            // How long it takes to write is known to whoever writes.
+            let response =
+                if is_read { pace.next(answer).await.map_err(late)?? } else { answer.await? };
             match response.status().as_u16() {
-                // Those that mean something to what asks.
-                200..300 | 304 | 401 | 403 | 404 | 409 | 412 => Ok(response),
+                200..300 if !is_part => {
+                    let (head, body) = response.into_parts();
+                    let mut body = self.document(body, pace).await?;
+                    if is_list {
+                        body = self.list.without_odd(&body)?;
+                    }
+                    Ok(HttpResponse::from_parts(head, body.into()))
+                }
+                200..300 => Ok(response),
+                // Those that mean something to what asks; what comes along is for nobody to see.
+                status @ (304 | 401 | 403 | 404 | 409 | 412) if !is_post || status != 404 => {
+                    let (head, _) = response.into_parts();
+                    Ok(HttpResponse::from_parts(head, Bytes::new().into()))
+                }
                 status => {
                     let code = code(response).await;
                     Err(HttpError::new(HttpErrorKind::Unknown, Refused { status, code }))
                 }
             }
         })
+    }
+}
+
+impl Counting {
+    /// Reads what is no part of a file: a list, a token, what became of an upload.
+    async fn document(
+        &self,
+        body: HttpResponseBody,
+        mut pace: Pace,
+    ) -> std::result::Result<Vec<u8>, HttpError> {
+        let limit = self.options.limits.document_bytes;
+        let late = |error| HttpError::new(HttpErrorKind::Timeout, error);
+        let (mut bytes, mut pieces) = (Vec::new(), body.bytes_stream());
+        while let Some(piece) = pace.next(pieces.next()).await.map_err(late)? {
+            let piece = piece?;
+            pace.add(piece.len());
+            bytes.extend_from_slice(&piece);
+            if bytes.len() as u64 > limit {
+                return Err(HttpError::new(HttpErrorKind::Unknown, Error::too_long(limit)));
+            }
+        }
+        Ok(bytes)
     }
 }
 
@@ -409,7 +519,7 @@ impl StdError for Refused {}
 async fn code(response: HttpResponse) -> String {
     let region = response.headers().get("x-amz-bucket-region").cloned();
     if let Some(region) = region.as_ref().and_then(|region| region.to_str().ok()) {
-        return format!(" (the bucket is in region {region:?}, which AWS_REGION names)");
+        return format!(" (the bucket is in region {}, which AWS_REGION names)", Quoted(region));
     }
     let (mut text, mut pieces) = (Vec::new(), response.into_body().bytes_stream());
     while let Some(Ok(piece)) = pieces.next().await {
@@ -430,3 +540,6 @@ impl fmt::Debug for Bucket {
         f.debug_struct("Bucket").field("scheme", &self.scheme).finish_non_exhaustive()
     }
 }
+
+/// How long a connection may take to what a machine of a cloud offers its programs.
+const METADATA: Duration = Duration::from_secs(1);

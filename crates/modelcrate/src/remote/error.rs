@@ -3,6 +3,7 @@ use std::io;
 use tensor_core::{ErrorKind, text::short};
 
 use super::Location;
+use crate::address::{find_address, without_secrets};
 
 /// Why something at an address could not be read or written.
 ///
@@ -47,6 +48,26 @@ pub enum Error {
     /// The file is another one now than when it was opened.
     #[error("changed while it was read")]
     Changed,
+    /// An answer does not say of which version it is, as earlier ones did.
+    #[error("answer has no {what}, which earlier ones had")]
+    Unproved {
+        /// What it lacks.
+        what: &'static str,
+    },
+    /// A document of a server, such as a list of files, is too long, or names what no file is called.
+    #[error("{what}: {reason}")]
+    Document {
+        /// The document.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An answer leads where it must not.
+    #[error("redirect {reason}")]
+    Redirect {
+        /// Where it leads, and what is wrong with that.
+        reason: String,
+    },
     /// An answer has another status than it should have.
     #[error("status is {found}{code}")]
     Status {
@@ -85,7 +106,7 @@ pub enum Error {
         /// The encoding.
         found: String,
     },
-    /// No answer came in time.
+    /// No answer came in time, or it came too slowly.
     #[error("no answer within {seconds} s")]
     Timeout {
         /// How long was waited.
@@ -124,7 +145,18 @@ pub enum Error {
 
 impl Error {
     pub(super) fn address(text: &str, reason: impl Into<String>) -> Self {
-        Self::Address { shown: redacted(text), reason: reason.into() }
+        Self::Address { shown: short(&without_secrets(text)).into_owned(), reason: reason.into() }
+    }
+
+    /// A document that is longer than [`Limits::document_bytes`](tensor_core::Limits) allows.
+    pub(super) fn too_long(limit: u64) -> Self {
+        let reason = format!("is over the limit of {limit} bytes (Limits::document_bytes)");
+        Self::Document { what: "document of the server", reason }
+    }
+
+    /// A list of files that has too much, or what no list has.
+    pub(super) fn list(reason: impl Into<String>) -> Self {
+        Self::Document { what: "list of files", reason: reason.into() }
     }
 
     /// Returns what the error is about.
@@ -138,6 +170,9 @@ impl Error {
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::Changed => ErrorKind::Busy,
             Self::Denied { .. }
+            | Self::Unproved { .. }
+            | Self::Document { .. }
+            | Self::Redirect { .. }
             | Self::Status { .. }
             | Self::Range { .. }
             | Self::NoRanges { .. }
@@ -193,14 +228,48 @@ pub(super) fn causes<'e>(
     })
 }
 
-/// Returns an address as it may be shown: without user, password, query and fragment, and cut.
-fn redacted(text: &str) -> String {
-    let text = text.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = text.split_once("://") else { return short(text).into_owned() };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    short(&format!("{scheme}://{host}{path}")).into_owned()
+/// Returns what others say as it may be shown: escaped, cut, and no address in it with what may be a
+/// secret.
+pub(super) fn foreign(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split_inclusive(char::is_whitespace) {
+        let address = find_address(word).and_then(|start| word.split_at_checked(start));
+        let (before, address) = address.unwrap_or((word, ""));
+        out.extend([before, &without_secrets(address)]);
+        // What was cut off may have had the end of the word.
+        if word.ends_with(char::is_whitespace) && !out.ends_with(char::is_whitespace) {
+            out.push(' ');
+        }
+    }
+    let mut shown = String::new();
+    for c in short(out.trim_end()).chars() {
+        match c.is_control() || is_invisible(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Tells whether a character changes the order in which others are shown, or is not shown.
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The result of what is done at addresses.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_others_lose_their_secrets() {
+        let text = "cannot reach https://h/x?token=s3cret twice";
+        assert_eq!(foreign(text), "cannot reach https://h/x twice");
+        assert_eq!(foreign("<https://u:s3cret@h/x>\nso"), "<https://h/x>\\u{a}so");
+        assert_eq!(foreign("why? because"), "why? because");
+        assert_eq!(foreign("a\u{1b}[2J\u{202e}b"), "a\\u{1b}[2J\\u{202e}b");
+        assert_eq!(foreign(&"x".repeat(500)).chars().count(), 121);
+    }
+}

@@ -15,7 +15,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tensor_core::{ReadAt, Source};
 
 use super::{
-    Result,
+    Error, Location, Result,
     answer::{Pin, Version},
     runtime::wait,
     target::Target,
@@ -26,7 +26,7 @@ use super::{
 pub struct Opened {
     pub(super) source: Source,
     pub(super) version: Version,
-    pub(super) fault: Arc<OnceLock<String>>,
+    pub(super) fault: Fault,
 }
 
 impl Opened {
@@ -50,11 +50,11 @@ impl Opened {
         self.version.modified
     }
 
-    /// Returns what went wrong when bytes were read first, for whoever reads them through something
-    /// that takes this for a fault of the file.
+    /// Returns what went wrong when bytes of the file, or of a shard beside it, could not be read first,
+    /// for whoever reads them through something that takes this for a fault of the file.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
-        self.fault.get().map(String::as_str)
+        self.fault.said.get().map(String::as_str)
     }
 }
 
@@ -65,7 +65,29 @@ pub(super) struct RemoteFile {
     blocks: Blocks,
     state: Mutex<State>,
     changed: Condvar,
-    fault: Arc<OnceLock<String>>,
+    fault: Fault,
+}
+
+/// What is said of the first read that failed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fault {
+    said: Arc<OnceLock<String>>,
+    /// What the file is called, where it is a part of the one that was opened.
+    part: Option<Location>,
+}
+
+impl Fault {
+    /// Returns what says the faults of a part of the file, too.
+    pub(super) fn of_part(&self, part: &Location) -> Self {
+        Self { said: Arc::clone(&self.said), part: Some(part.clone()) }
+    }
+
+    fn say(&self, error: &Error) {
+        self.said.get_or_init(|| match &self.part {
+            Some(part) => format!("{:?}: {error}", part.to_string()),
+            None => error.to_string(),
+        });
+    }
 }
 
 /// Where blocks are.
@@ -105,12 +127,7 @@ enum Step {
 
 impl RemoteFile {
     /// Starts with the first bytes, which came when the file was opened.
-    pub(super) fn new(
-        target: Target,
-        pin: Pin,
-        start: &Bytes,
-        fault: Arc<OnceLock<String>>,
-    ) -> Self {
+    pub(super) fn new(target: Target, pin: Pin, start: &Bytes, fault: Fault) -> Self {
         let size = NonZeroU64::new(target.options.block_size).unwrap_or(NonZeroU64::MIN);
         let blocks = Blocks { size, len: pin.len };
         let mut state = State::default();
@@ -205,7 +222,7 @@ impl ReadAt for RemoteFile {
             _ => self.read_blocks(offset, buffer),
         };
         read.map_err(|error| {
-            self.fault.get_or_init(|| error.to_string());
+            self.fault.say(&error);
             error.into()
         })
     }

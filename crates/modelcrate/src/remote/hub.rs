@@ -3,9 +3,12 @@
 use std::env;
 
 use serde::Deserialize;
+use tensor_core::{Limit, Limits, text::Quoted};
 use url::Url;
 
-use super::{Error, RemoteOptions, Result, stats::Counters, web::Web};
+use super::{
+    Error, RemoteOptions, Result, error::foreign, location::odd_part, stats::Counters, web::Web,
+};
 
 /// Returns the server of the hub: of the options, of `HF_ENDPOINT`, or the usual one.
 pub(super) fn base(options: &RemoteOptions) -> Result<Url> {
@@ -48,6 +51,7 @@ pub(super) async fn list(
     (repository, revision): (&str, &str),
     folder: &str,
     counters: &Counters,
+    limits: &Limits,
 ) -> Result<Vec<Entry>> {
     let mut url = base.clone();
     if let Ok(mut parts) = url.path_segments_mut() {
@@ -59,11 +63,25 @@ pub(super) async fn list(
     for _ in 0..PAGES {
         let Some(url) = next else { break };
         let (document, page) = web.document(&url, counters).await?;
-        let page_entries: Vec<Entry> = serde_json::from_slice(&document).map_err(|error| {
-            Error::Range { found: error.to_string(), expected: "a list of files".to_owned() }
-        })?;
-        entries.extend(page_entries.into_iter().filter(|entry| entry.kind == "file"));
+        let page_entries: Vec<Entry> =
+            serde_json::from_slice(&document).map_err(|error| Error::Range {
+                found: foreign(&error.to_string()),
+                expected: "a list of files".to_owned(),
+            })?;
+        for entry in page_entries.into_iter().filter(|entry| entry.kind == "file") {
+            if let Some(reason) = odd_part(&entry.path) {
+                return Err(Error::list(format!("name {} {reason}", Quoted(&entry.path))));
+            }
+            entries.push(entry);
+        }
+        let files = entries.len() as u64;
+        limits
+            .check(Limit::Entries, "number of files", files)
+            .map_err(|error| Error::list(error.to_string()))?;
         next = page;
+    }
+    if next.is_some() {
+        return Err(Error::list(format!("has more than {PAGES} pages")));
     }
     Ok(entries)
 }

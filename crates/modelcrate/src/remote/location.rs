@@ -8,13 +8,13 @@ use std::{
 use url::{Host, Url};
 
 use super::{Error, Result};
-use crate::address::split_address;
+use crate::address::{is_query, split_address, without_secrets};
 
 /// Where a file or a folder is.
 ///
 /// | text | is |
 /// |---|---|
-/// | `s3://bucket/key`, `gs://bucket/key`, `az://container/key` | an object of a bucket; a folder where it ends in a slash, many where a part has `*`, `?` or `[` |
+/// | `s3://bucket/key`, `gs://bucket/key`, `az://container/key` | an object of a bucket; a folder where it ends in a slash, many where a part has `*`, `?` or `[`, which stand for themselves as `[*]`, `[?]` and `[[]` |
 /// | `https://host/path?query`, `http://…` | a file of a web server |
 /// | `hf://owner/name[@revision]/path` | a file of a repository of a model hub |
 /// | `file:///path` and everything else | a path of this machine |
@@ -36,11 +36,30 @@ pub(super) enum Place {
 pub(super) enum Key {
     /// As somebody wrote it: with a slash at its end, or wildcards, it stands for several.
     Written(String),
-    /// As it was listed, whatever is in it.
+    /// As it is, whatever is in it.
     Exact(String),
 }
 
 impl Key {
+    /// Reads a key in which nothing but `[*]`, `[?]` and `[[]` stands for other characters as it is.
+    fn written(text: &str) -> Self {
+        let (mut key, mut rest) = (String::new(), text);
+        while let Some((start, wild)) = rest.find(WILD).and_then(|at| rest.split_at_checked(at)) {
+            let one = wild.strip_prefix('[').and_then(|wild| {
+                let c = wild.chars().next().filter(|c| WILD.contains(c))?;
+                Some((c, wild.get(1..)?.strip_prefix(']')?))
+            });
+            let Some((c, behind)) = one else { return Self::Written(text.to_owned()) };
+            key.push_str(start);
+            key.push(c);
+            rest = behind;
+        }
+        match is_folder(text) {
+            true => Self::Written(text.to_owned()),
+            false => Self::Exact(key + rest),
+        }
+    }
+
     pub(super) fn text(&self) -> &str {
         let (Self::Written(text) | Self::Exact(text)) = self;
         text
@@ -48,6 +67,19 @@ impl Key {
 
     fn is_many(&self) -> bool {
         matches!(self, Self::Written(text) if is_folder(text) || text.contains(WILD))
+    }
+}
+
+// As it would be written.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Exact(key) = self else { return f.write_str(self.text()) };
+        key.split_inclusive(WILD).try_for_each(|part| {
+            let plain = part.strip_suffix(WILD).unwrap_or(part);
+            let wild = part.get(plain.len()..).filter(|wild| !wild.is_empty());
+            f.write_str(plain)?;
+            wild.map_or(Ok(()), |wild| write!(f, "[{wild}]"))
+        })
     }
 }
 
@@ -109,6 +141,11 @@ impl Location {
         }
     }
 
+    /// Tells whether it has a query, which is not shown.
+    pub(crate) fn has_query(&self) -> bool {
+        matches!(&self.0, Place::Web(url) if url.query().is_some())
+    }
+
     /// Returns the last part of it: the name of a file.
     #[must_use]
     pub fn file_name(&self) -> Option<&str> {
@@ -153,14 +190,14 @@ impl fmt::Display for Place {
         match self {
             Self::Path(path) => write!(f, "{}", path.display()),
             Self::Bucket { scheme, bucket, key } => {
-                write!(f, "{scheme}://{bucket}/{}", key.text())
+                write!(f, "{scheme}://{bucket}/{key}")
             }
             Self::Web(url) => f.write_str(&shown(url)),
             Self::Hub { repository, revision, path } if revision == MAIN => {
-                write!(f, "hf://{repository}/{}", path.text())
+                write!(f, "hf://{repository}/{path}")
             }
             Self::Hub { repository, revision, path } => {
-                write!(f, "hf://{repository}@{revision}/{}", path.text())
+                write!(f, "hf://{repository}@{revision}/{path}")
             }
         }
     }
@@ -185,7 +222,7 @@ impl fmt::Display for Scheme {
 
 /// Returns a URL without what may be a secret.
 pub(super) fn shown(url: &Url) -> String {
-    url.as_str().split(['?', '#']).next().unwrap_or_default().to_owned()
+    without_secrets(url.as_str())
 }
 
 /// Tells whether a host is this machine.
@@ -199,6 +236,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 }
 
 fn bucket(scheme: Scheme, text: &str, rest: &str) -> Result<Place> {
+    check_query(text, rest)?;
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
     if bucket.contains('@') {
         return Err(Error::address(text, CREDENTIALS));
@@ -208,10 +246,11 @@ fn bucket(scheme: Scheme, text: &str, rest: &str) -> Result<Place> {
         return Err(Error::address(text, format!("{bucket:?} is not the name of a bucket")));
     }
     check_parts(text, key)?;
-    Ok(Place::Bucket { scheme, bucket: bucket.to_owned(), key: Key::Written(key.to_owned()) })
+    Ok(Place::Bucket { scheme, bucket: bucket.to_owned(), key: Key::written(key) })
 }
 
 fn hub(text: &str, rest: &str) -> Result<Place> {
+    check_query(text, rest)?;
     let mut parts = rest.splitn(3, '/');
     let owner = parts.next().unwrap_or_default();
     let (name, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -233,21 +272,31 @@ fn hub(text: &str, rest: &str) -> Result<Place> {
     Ok(Place::Hub {
         repository: format!("{owner}/{name}"),
         revision: revision.to_owned(),
-        path: Key::Written(path.to_owned()),
+        path: Key::written(path),
     })
+}
+
+/// Refuses what was meant for a web server.
+fn check_query(text: &str, rest: &str) -> Result<()> {
+    let query = rest.find('?').and_then(|at| rest.get(at..));
+    match is_query(query) {
+        true => Err(Error::address(text, "has a query, expected none ([?] is the sign itself)")),
+        false => Ok(()),
+    }
 }
 
 /// Refuses keys that a store would take for other ones.
 fn check_parts(text: &str, path: &str) -> Result<()> {
-    let parts = path.strip_suffix('/').unwrap_or(path).split('/');
-    let is_odd = |part: &str| matches!(part, "" | "." | "..");
-    if !path.is_empty() && parts.into_iter().any(is_odd) {
-        return Err(Error::address(text, "has a part that is empty, \".\" or \"..\""));
+    odd_part(path).map_or(Ok(()), |reason| Err(Error::address(text, reason)))
+}
+
+/// Says what keeps a key, or the path of a file of a hub, from being asked for.
+pub(super) fn odd_part(path: &str) -> Option<&'static str> {
+    let mut parts = path.strip_suffix('/').unwrap_or(path).split('/');
+    if !path.is_empty() && parts.any(|part| matches!(part, "" | "." | "..")) {
+        return Some("has a part that is empty, \".\" or \"..\"");
     }
-    if path.chars().any(char::is_control) {
-        return Err(Error::address(text, "has a control character"));
-    }
-    Ok(())
+    path.chars().any(char::is_control).then_some("has a control character")
 }
 
 fn web(text: &str) -> Result<Url> {
@@ -334,6 +383,13 @@ mod tests {
             "\"https://h.example/x\": has a user or a password, which are refused",
         );
         rejects("s3://k:s3cret@b/x", "\"s3://b/x\": has a user or a password, which are refused");
+        rejects(
+            "s3://b/x?X-Amz-Signature=s3cret",
+            "\"s3://b/x\": has a query, expected none ([?] is the sign itself)",
+        );
+        let query = "has a query, expected none ([?] is the sign itself)";
+        rejects("s3://b?sig=s3cret", &format!("\"s3://b\": {query}"));
+        rejects("hf://o/n@v1?sig=s3cret/x", &format!("\"hf://o/n@v1\": {query}"));
         rejects("s3:///x", "\"s3:///x\": \"\" is not the name of a bucket");
         rejects("s3://b/a//c", "\"s3://b/a//c\": has a part that is empty, \".\" or \"..\"");
         rejects("gs://b/../c", "\"gs://b/../c\": has a part that is empty, \".\" or \"..\"");
@@ -361,6 +417,24 @@ mod tests {
             [("a/b*/c.zt", "a/"), ("*.zt", ""), ("a/b/*.zt", "a/b/"), ("a/b", "a/")]
         {
             assert_eq!(fixed(pattern), start);
+        }
+    }
+
+    #[test]
+    fn wildcards_stand_for_themselves_in_brackets() {
+        for (text, key) in [
+            ("a[?].zt", "a?.zt"),
+            ("m/[[]x].zt", "m/[x].zt"),
+            ("[*][?]", "*?"),
+            ("a[?]k=v", "a?k=v"),
+        ] {
+            let location = parse(&format!("s3://b/{text}"));
+            assert!(!location.is_many(), "{text}");
+            assert!(matches!(&location.0, Place::Bucket { key: found, .. } if found.text() == key));
+            assert_eq!(location.to_string(), format!("s3://b/{text}"));
+        }
+        for text in ["a[?]*", "[!?]", "[?*]", "[?", "[]]x", "[?]/"] {
+            assert!(parse(&format!("hf://o/n/{text}")).is_many(), "{text}");
         }
     }
 

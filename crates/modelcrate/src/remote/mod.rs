@@ -10,13 +10,20 @@
 //! ```text
 //! 1. Location          which store, and what in it                    location.rs
 //! 2. Bucket, Web       how the store is asked: credentials, headers,  bucket.rs, web.rs, hub.rs,
-//!                      what an answer has to say                      credentials.rs
-//! 3. Target            attempts, pauses, how long one may take        target.rs, runtime.rs
-//! 4. Pin               the version that all answers have to be of     answer.rs
+//!                      what an answer has to say, what a list has     list.rs, credentials.rs
+//! 3. Target            attempts, pauses                               target.rs, runtime.rs
+//! 4. Pace, Pin         how slow an answer may be; the version that    answer.rs
+//!                      all answers have to be of
 //! 5. RemoteFile        blocks that are kept, and read ahead           file.rs
 //! 6. Opened, Source    what readers of all formats read from          file.rs, tensor_core::Source
 //!    put               an upload, whole or not at all                 upload.rs
 //! ```
+//!
+//! # What is not promised
+//!
+//! All that is read of a file is of one version where its server names versions: by an entity tag, or by
+//! a time of change, which tells no two versions of one second apart. Of a server that does neither,
+//! only the length is compared: a file that is replaced by one as long, while it is read, is a mixture.
 //!
 //! # Examples
 //!
@@ -32,7 +39,7 @@
 use std::{
     collections::HashMap,
     path::Path as FilePath,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
 
@@ -45,6 +52,7 @@ mod credentials;
 mod error;
 mod file;
 mod hub;
+mod list;
 mod location;
 mod options;
 mod runtime;
@@ -63,7 +71,7 @@ pub use upload::abandon;
 use self::{
     answer::{Pin, Version},
     bucket::Bucket,
-    file::RemoteFile,
+    file::{Fault, RemoteFile},
     location::{Key, Place, Scheme, fixed},
     runtime::wait,
     stats::Counters,
@@ -128,7 +136,7 @@ impl Remote {
     /// [`Error::NotFound`]; [`Error::Denied`]; [`Error::NoRanges`] where a server would send all of a
     /// file that is too large for that; others as they are called.
     pub fn open(&self, location: &Location) -> Result<Opened> {
-        self.open_one(location).map_err(|error| error.at(location))
+        self.open_one(location, &Fault::default()).map_err(|error| error.at(location))
     }
 
     /// Opens a model of any format, or an index of shards beside it.
@@ -137,6 +145,9 @@ impl Remote {
     ///
     /// As for [`open`](Self::open), as [`Error`] in an error of reading, and for [`ReadOptions::open`].
     pub fn reader(&self, location: &Location, options: ReadOptions) -> crate::Result<AnyReader> {
+        if let Some(path) = location.as_path() {
+            return options.open(path);
+        }
         self.reader_of(&self.open(location)?, location, options)
     }
 
@@ -151,13 +162,29 @@ impl Remote {
         location: &Location,
         options: ReadOptions,
     ) -> crate::Result<AnyReader> {
+        self.reader_beside(opened, location, options, &|_, _| ())
+    }
+
+    /// Like [`reader_of`](Self::reader_of); `note` is told each file beside it that is looked for, and
+    /// what is there.
+    pub(crate) fn reader_beside(
+        &self,
+        opened: &Opened,
+        location: &Location,
+        options: ReadOptions,
+        note: &dyn Fn(&str, Option<&Opened>),
+    ) -> crate::Result<AnyReader> {
         if let Some(path) = location.as_path() {
             return options.open(path);
         }
-        options.from_source_beside(opened.source().clone(), &|name| {
+        let own = location.file_name().unwrap_or_default();
+        options.from_source_beside(own, opened.source().clone(), &|name| {
+            let name = name.to_str().unwrap_or_default();
             let there = location.beside(name).ok_or(Error::NotFound { hint: "" });
-            let opened = there.and_then(|there| self.open_one(&there));
-            opened.map(|opened| opened.source).map_err(|error| tensor_core::Error::File {
+            let found =
+                there.and_then(|there| self.open_one(&there, &opened.fault.of_part(&there)));
+            note(name, found.as_ref().ok());
+            found.map(|opened| opened.source).map_err(|error| tensor_core::Error::File {
                 path: location.beside(name).map_or(name.into(), |it| it.to_string().into()),
                 what: "opening",
                 source: error.into(),
@@ -196,7 +223,7 @@ impl Remote {
             .map_err(|error| error.at(location))
     }
 
-    fn open_one(&self, location: &Location) -> Result<Opened> {
+    fn open_one(&self, location: &Location, fault: &Fault) -> Result<Opened> {
         if let Place::Path(path) = &location.0 {
             return open_path(path);
         }
@@ -213,13 +240,12 @@ impl Remote {
                 error => error,
             }
         })?;
-        let fault = Arc::new(OnceLock::new());
-        let version = start.version.clone();
+        let (version, fault) = (start.version.clone(), fault.clone());
         let source = if start.bytes.len() as u64 == start.len {
             Source::from_bytes(start.bytes)
         } else {
             let pin = Pin { version: start.version, len: start.len };
-            let file = RemoteFile::new(target, pin, &start.bytes, Arc::clone(&fault));
+            let file = RemoteFile::new(target, pin, &start.bytes, fault.clone());
             Source::from_read_at(file)
         };
         Ok(Opened { source, version, fault })
@@ -260,7 +286,9 @@ impl Remote {
                 let at = (repository.clone(), revision.clone());
                 let entries = wait(async move {
                     let attempts = (options.retries, options.pause);
-                    let list = || hub::list(&web, &base, (&at.0, &at.1), &folder, &counters);
+                    let list = || {
+                        hub::list(&web, &base, (&at.0, &at.1), &folder, &counters, &options.limits)
+                    };
                     runtime::retried(attempts, &counters, list).await
                 })?;
                 let entries = entries.into_iter().filter(|entry| fits.matches(&entry.path));
@@ -357,7 +385,7 @@ impl Remote {
 fn open_path(path: &FilePath) -> Result<Opened> {
     let source = Source::open(path)?;
     let modified = path.metadata().and_then(|file| file.modified()).ok();
-    Ok(Opened { source, version: Version { etag: None, modified }, fault: Arc::default() })
+    Ok(Opened { source, version: Version { etag: None, modified }, fault: Fault::default() })
 }
 
 /// Which of the files of a folder are meant.
@@ -402,7 +430,8 @@ mod tests {
     /// A store whose bucket is in memory.
     fn in_memory(options: RemoteOptions) -> (Remote, Arc<InMemory>) {
         let store = Arc::new(InMemory::new());
-        let bucket = Bucket::of(Arc::clone(&store), Scheme::S3, &options);
+        let shared = Arc::new(options.clone());
+        let bucket = Bucket::of(Arc::clone(&store), Scheme::S3, &shared, Arc::default());
         let remote = Remote::new(options);
         let key = (Scheme::S3, "bucket".to_owned());
         remote.inner.buckets.lock().unwrap().insert(key, bucket);
@@ -486,12 +515,12 @@ mod tests {
             remote.put(&Location(place), &content, Existing::Keep, |_| ()).unwrap();
         }
         for (pattern, expected) in [
-            ("", &["a.zt", "m/[x].zt", "m/b.zt", "m/c.rten", "m/n/d.zt", "mm/e.zt"][..]),
-            ("m/", &["m/[x].zt", "m/b.zt", "m/c.rten", "m/n/d.zt"]),
-            ("m/*.zt", &["m/[x].zt", "m/b.zt"]),
-            ("**/*.zt", &["a.zt", "m/[x].zt", "m/b.zt", "m/n/d.zt", "mm/e.zt"]),
+            ("", &["a.zt", "m/[[]x].zt", "m/b.zt", "m/c.rten", "m/n/d.zt", "mm/e.zt"][..]),
+            ("m/", &["m/[[]x].zt", "m/b.zt", "m/c.rten", "m/n/d.zt"]),
+            ("m/*.zt", &["m/[[]x].zt", "m/b.zt"]),
+            ("**/*.zt", &["a.zt", "m/[[]x].zt", "m/b.zt", "m/n/d.zt", "mm/e.zt"]),
             ("m*/?.zt", &["m/b.zt", "mm/e.zt"]),
-            ("m/[[]x[]].zt", &["m/[x].zt"]),
+            ("m/[[]x[]].zt", &["m/[[]x].zt"]),
             ("none/", &[]),
         ] {
             let listed = remote.list(&at(pattern)).unwrap();
@@ -501,6 +530,9 @@ mod tests {
             assert_eq!(keys, expected, "{pattern}");
             assert!(listed.iter().all(|listed| listed.len == 1 && listed.etag.is_some()));
             assert!(listed.iter().all(|listed| remote.open(&listed.location).is_ok()));
+            // What is shown of an address is one.
+            let again = |listed: &Listed| Location::parse(&listed.location.to_string()).unwrap();
+            assert!(listed.iter().all(|listed| again(listed) == listed.location));
         }
         let error = remote.list(&at("m/[.zt")).unwrap_err().to_string();
         assert_eq!(error, "\"s3://bucket/m/[.zt\": pattern is malformed: invalid range pattern");

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use tensor_core::Limits;
+
 /// How files at addresses are read and written.
 ///
 /// Credentials are no option: they come from the environment, from profiles, and from what a machine
@@ -15,6 +17,8 @@ pub struct RemoteOptions {
     pub(super) part_size: u64,
     pub(super) endpoint: Option<String>,
     pub(super) allow_http: bool,
+    pub(super) env_proxy: bool,
+    pub(super) limits: Limits,
 }
 
 impl RemoteOptions {
@@ -34,8 +38,8 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets how long an answer may bring nothing; 30 seconds by default. An answer has to be whole
-    /// after this and a second for each 64 KiB of it.
+    /// Sets how long an answer may bring nothing; 30 seconds by default. After that time it has to
+    /// bring 16 KiB a second, counted from its start; what is written may take as long.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -83,6 +87,23 @@ impl RemoteOptions {
         self
     }
 
+    /// Sets whether the proxy that the environment names (`ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY`;
+    /// `NO_PROXY`) stands between; none does by default. It resolves names itself, and so decides where
+    /// redirects lead.
+    #[must_use]
+    pub const fn env_proxy(mut self, uses: bool) -> Self {
+        self.env_proxy = uses;
+        self
+    }
+
+    /// Sets limits for listings: of their files ([`Limits::entries`]), and of the bytes of each of their
+    /// pages ([`Limits::document_bytes`]).
+    #[must_use]
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Returns the bytes of each file that are kept.
     pub(super) fn kept(&self) -> u64 {
         self.cache_size.max(self.block_size.saturating_mul(8))
@@ -90,7 +111,7 @@ impl RemoteOptions {
 
     /// Returns how long an answer of so many bytes may take.
     pub(super) fn patience(&self, bytes: u64) -> Duration {
-        self.timeout.saturating_add(Duration::from_secs(bytes >> 16))
+        self.timeout.saturating_add(Duration::from_secs(bytes / RATE))
     }
 }
 
@@ -105,6 +126,11 @@ impl Default for RemoteOptions {
             part_size: 8 << 20,
             endpoint: None,
             allow_http: false,
+            env_proxy: false,
+            limits: Limits::default(),
         }
     }
 }
+
+/// How many bytes a second an answer has to bring, where it takes long.
+pub(super) const RATE: u64 = 16 << 10;

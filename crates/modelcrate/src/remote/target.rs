@@ -37,7 +37,9 @@ impl Target {
 
     /// Returns a part of the file, of the pinned version where there is one.
     pub(super) async fn get(&self, range: Range<u64>, pin: Option<&Pin>) -> Result<Answer> {
-        self.retried(range.end.saturating_sub(range.start), || async {
+        // Stores see to it that answers come on.
+        let attempts = (self.options.retries, self.options.pause);
+        retried(attempts, &self.counters, || async {
             match &self.store {
                 Store::Bucket(bucket, key) => {
                     bucket.get(key, range.clone(), pin, &self.counters).await

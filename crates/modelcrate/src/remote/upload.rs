@@ -5,11 +5,12 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use object_store::path::Path;
+use object_store::{multipart::PartId, path::Path};
 use tensor_core::{Extent, Source, output::Existing};
 
-use super::{Error, Result, bucket::Bucket, runtime::wait, target::Target};
+use super::{Error, Result, answer::Version, bucket::Bucket, runtime::wait, target::Target};
 
 /// Writes an object: in one request, or in parts that become one object when all are there.
 pub(super) async fn put(
@@ -24,19 +25,33 @@ pub(super) async fn put(
     if source.len() <= part_size {
         let bytes = source.read(Extent::first(source.len()), "result")?;
         let len = bytes.len();
-        let put = target.retried(source.len(), || bucket.put(key, bytes.clone(), may_replace));
+        let mut attempts = 0_u32;
+        let put = target.retried(source.len(), || {
+            attempts = attempts.saturating_add(1);
+            let (bytes, is_again) = (bytes.clone(), attempts > 1);
+            async move {
+                match bucket.put(key, bytes.clone(), may_replace).await {
+                    // It may be there by an attempt whose answer was lost.
+                    Err(Error::Exists)
+                        if is_again && has(target, (bucket, key), &bytes).await? =>
+                    {
+                        Ok(())
+                    }
+                    put => put,
+                }
+            }
+        });
         put.await?;
         target.counters.bytes(len);
         progress(len as u64);
         return Ok(());
     }
-    if !may_replace {
-        match target.retried(0, || bucket.head(key)).await {
-            Ok(_) => return Err(Error::Exists),
-            Err(Error::NotFound { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let before = match target.retried(0, || bucket.head(key)).await {
+        Ok(_) if !may_replace => return Err(Error::Exists),
+        Ok((_, version)) => Some(version),
+        Err(Error::NotFound { .. }) => None,
+        Err(error) => return Err(error),
+    };
     let id = target.retried(0, || bucket.begin(key)).await?;
     let unfinished = Unfinished::new(bucket, key, &id);
     let starts = (0..source.len()).step_by(usize::try_from(part_size).unwrap_or(usize::MAX));
@@ -54,7 +69,7 @@ pub(super) async fn put(
     });
     let parts = stream::iter(parts).buffered(AT_ONCE).try_collect::<Vec<_>>().await;
     let completed = match parts {
-        Ok(parts) => target.retried(0, || bucket.complete(key, &id, parts.clone())).await,
+        Ok(parts) => complete(target, (bucket, key), (&id, parts), source.len(), before).await,
         Err(error) => Err(error),
     };
     if completed.is_err() {
@@ -63,6 +78,39 @@ pub(super) async fn put(
     }
     drop(unfinished);
     completed
+}
+
+/// Makes one object of parts.
+async fn complete(
+    target: &Target,
+    (bucket, key): (&Bucket, &Path),
+    (id, parts): (&String, Vec<PartId>),
+    len: u64,
+    before: Option<Version>,
+) -> Result<()> {
+    let mut attempts = 0_u32;
+    let completed = target.retried(0, || {
+        attempts = attempts.saturating_add(1);
+        let (parts, is_again, before) = (parts.clone(), attempts > 1, &before);
+        async move {
+            match bucket.complete(key, id, parts).await {
+                // There are no parts any more where the answer to an earlier attempt was lost.
+                Err(Error::NotFound { .. } | Error::Status { found: 404, .. }) if is_again => {
+                    let (found, version) = bucket.head(key).await?;
+                    let is_new = before.as_ref() != Some(&version);
+                    if found == len && is_new { Ok(()) } else { Err(Error::Changed) }
+                }
+                completed => completed,
+            }
+        }
+    });
+    completed.await
+}
+
+/// Tells whether an object has these bytes.
+async fn has(target: &Target, (bucket, key): (&Bucket, &Path), bytes: &Bytes) -> Result<bool> {
+    let all = 0..(bytes.len() as u64).saturating_add(1);
+    Ok(bucket.get(key, all, None, &target.counters).await?.bytes == bytes)
 }
 
 /// An upload whose parts are thrown away where the process is ended: listed as long as it lives.

@@ -1,79 +1,155 @@
 //! Web servers and model hubs, by `reqwest`.
 
-use std::{ops::Range, sync::Once, time::SystemTime};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    ops::Range,
+    sync::{Arc, Mutex, Once, PoisonError},
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use reqwest::{
-    Client, Response, StatusCode,
+    Client, ClientBuilder, Response, StatusCode,
+    dns::{Addrs, Name, Resolve, Resolving},
     header::{
         AUTHORIZATION, CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, HeaderValue,
-        IF_MATCH, LAST_MODIFIED, RANGE,
+        IF_MATCH, LAST_MODIFIED, LOCATION, RANGE,
     },
     redirect::Policy,
 };
-use url::Url;
+use tensor_core::text::Quoted;
+use url::{Host, Url};
 
 use super::{
     Error, RemoteOptions, Result,
-    answer::{Answer, Body, Pin, Version, clipped},
-    error::causes,
-    location::is_loopback,
+    answer::{Answer, Body, Pace, Pin, Version, clipped},
+    error::{causes, foreign},
+    location::{is_loopback, shown},
     stats::Counters,
 };
+use crate::hosts::{self, Rule};
 
-/// A client of web servers.
+/// What asks web servers.
 #[derive(Clone, Debug)]
 pub(super) struct Web {
-    client: Client,
-    allow_http: bool,
-    /// The most bytes of a file that is read whole.
-    whole: u64,
-    /// How long an answer may bring nothing, in seconds.
-    patience: u64,
+    clients: Arc<Clients>,
+    /// What the servers are shown that it is told to ask.
+    token: Option<HeaderValue>,
+    options: Arc<RemoteOptions>,
+}
+
+/// Clients by where they may connect to.
+#[derive(Debug, Default)]
+struct Clients(Mutex<HashMap<Gate, Client>>);
+
+/// Where may be connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Gate {
+    /// Wherever the user said.
+    Open,
+    /// Where an answer of a host leads that is not public itself.
+    Store,
+    /// Where any other answer leads.
+    Public,
+}
+
+impl Gate {
+    const fn rule(self) -> Option<Rule> {
+        match self {
+            Self::Open => None,
+            Self::Store => Some(hosts::is_store),
+            Self::Public => Some(hosts::is_public),
+        }
+    }
 }
 
 impl Web {
-    /// Makes a client that shows this token to the servers that it is told to ask.
-    pub(super) fn new(options: &RemoteOptions, token: Option<&str>) -> Result<Self> {
-        install_tls();
-        let wrong = |reason: String| Error::Setting { what: "client of web servers", reason };
-        let mut headers = HeaderMap::new();
-        if let Some(token) = token {
-            let value = HeaderValue::try_from(format!("Bearer {token}"));
-            let mut value = value.map_err(|_| wrong("the token has odd characters".to_owned()))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+    /// Stands for clients that show this token to the servers that they are told to ask.
+    pub(super) fn new(options: &Arc<RemoteOptions>, token: Option<&str>) -> Result<Self> {
+        let wrong =
+            |_| Error::Setting { what: SETTING, reason: "the token has odd characters".into() };
+        let token = token.map(|token| HeaderValue::try_from(format!("Bearer {token}")));
+        let mut token = token.transpose().map_err(wrong)?;
+        token.iter_mut().for_each(|token| token.set_sensitive(true));
+        Ok(Self { clients: Arc::default(), token, options: Arc::clone(options) })
+    }
+
+    fn client(&self, gate: Gate) -> Result<Client> {
+        let mut clients = self.clients.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&gate) {
+            return Ok(client.clone());
         }
-        let client = Client::builder()
-            .user_agent(AGENT)
-            .default_headers(headers)
-            .connect_timeout(options.timeout)
-            .read_timeout(options.timeout)
-            .referer(false)
-            // A token goes to no other host: the client takes it off where one is redirected to.
-            .redirect(Policy::custom(|attempt| {
-                let is_https = |url: &Url| url.scheme() == "https";
-                let from_https = attempt.previous().last().is_some_and(is_https);
-                if attempt.previous().len() > REDIRECTS {
-                    attempt.error(format!("more than {REDIRECTS} redirects"))
-                } else if from_https && !is_https(attempt.url()) {
-                    attempt.error("redirect from https to another scheme")
-                } else {
-                    attempt.follow()
-                }
-            }))
-            .build()
-            .map_err(|error| wrong(reason(&error)))?;
-        let (allow_http, whole) = (options.allow_http, options.kept());
-        Ok(Self { client, allow_http, whole, patience: options.timeout.as_secs() })
+        let mut builder = builder(&self.options, self.options.timeout);
+        // A proxy resolves names itself.
+        if let Some(rule) = gate.rule().filter(|_| !self.options.env_proxy) {
+            builder = builder.dns_resolver(Arc::new(Gated(rule)));
+        }
+        let wrong = |error| Error::Setting { what: SETTING, reason: reason(&error) };
+        let client = builder.build().map_err(wrong)?;
+        clients.insert(gate, client.clone());
+        Ok(client)
     }
 
     /// Refuses what anybody between could read and change.
     pub(super) fn check(&self, url: &Url) -> Result<()> {
         match url.scheme() {
-            "http" if !self.allow_http && !is_loopback(url) => {
+            "http" if !self.options.allow_http && !is_loopback(url) => {
                 Err(Error::Unsupported { what: INSECURE })
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a request, and follows where answers lead.
+    async fn send(&self, url: &Url, headers: HeaderMap, pace: &Pace) -> Result<Response> {
+        let (mut at, mut gate) = (url.clone(), Gate::Open);
+        for _ in 0..=REDIRECTS {
+            let mut request = self.client(gate)?.get(at.clone()).headers(headers.clone());
+            // A token goes to no other host.
+            if let Some(token) = self.token.as_ref().filter(|_| at.origin() == url.origin()) {
+                request = request.header(AUTHORIZATION, token);
+            }
+            let response = pace.next(request.send()).await?.map_err(|error| self.error(&error))?;
+            let is_redirect = matches!(response.status().as_u16(), 301..=303 | 307 | 308);
+            let next = response.headers().get(LOCATION).filter(|_| is_redirect);
+            let Some(next) = next else { return Ok(response) };
+            let next = next.to_str().ok().and_then(|next| at.join(next).ok());
+            let next = next.ok_or_else(|| redirect("leads to no address"))?;
+            if next.origin() != at.origin() {
+                let is_private = |address: SocketAddr| !hosts::is_public(address.ip());
+                gate = match response.remote_addr().is_some_and(is_private) {
+                    true if gate != Gate::Public => Gate::Store,
+                    _ => Gate::Public,
+                };
+                self.check_redirect(&at, &next, gate)?;
+            }
+            at = next;
+        }
+        Err(redirect(format!("leads to another more than {REDIRECTS} times")))
+    }
+
+    /// Refuses a redirect to where a stranger must not send us.
+    fn check_redirect(&self, from: &Url, to: &Url, gate: Gate) -> Result<()> {
+        let wrong = |reason: &str| redirect(format!("leads to {:?}: {reason}", shown(to)));
+        match to.scheme() {
+            "https" => {}
+            "http" if from.scheme() == "http" => {
+                self.check(to).map_err(|error| wrong(&error.to_string()))?;
+            }
+            scheme => return Err(wrong(&format!("scheme is {scheme:?}, expected \"https\""))),
+        }
+        if !to.username().is_empty() || to.password().is_some() {
+            return Err(wrong("has a user or a password"));
+        }
+        let address = match to.host() {
+            Some(Host::Ipv4(address)) => Some(address.into()),
+            Some(Host::Ipv6(address)) => Some(address.into()),
+            _ => None,
+        };
+        let rule = gate.rule().filter(|_| !self.options.env_proxy);
+        match address.zip(rule) {
+            Some((address, rule)) if !rule(address) => Err(wrong("is not public")),
             _ => Ok(()),
         }
     }
@@ -88,16 +164,21 @@ impl Web {
         counters: &Counters,
     ) -> Result<Answer> {
         let last = range.end.saturating_sub(1);
-        let mut request = self.client.get(url.clone());
-        request = request.header(RANGE, format!("bytes={}-{last}", range.start));
+        let mut wanted = HeaderMap::new();
+        let mut want = |name: HeaderName, value: String| {
+            // Of a tag that no header can have, the answer is compared alone.
+            wanted.extend(HeaderValue::try_from(value).ok().map(|value| (name, value)));
+        };
+        want(RANGE, format!("bytes={}-{last}", range.start));
         if let Some(etag) = pin.and_then(|pin| pin.version.strong_etag()) {
-            request = request.header(IF_MATCH, etag);
+            want(IF_MATCH, etag.to_owned());
         }
         counters.request();
-        let response = request.send().await.map_err(|error| self.error(&error))?;
+        let pace = Pace::new(self.options.timeout);
+        let response = self.send(url, wanted, &pace).await?;
         let headers = response.headers();
         if let Some(found) = text(headers, &CONTENT_ENCODING).filter(|found| *found != "identity") {
-            return Err(Error::Encoded { found: tensor_core::text::short(found).into_owned() });
+            return Err(Error::Encoded { found: foreign(found) });
         }
         let version = Version {
             etag: text(headers, &ETAG).map(str::to_owned),
@@ -115,11 +196,13 @@ impl Web {
                     return Err(Error::Range { found, expected });
                 }
                 let bytes = expected.end.saturating_sub(expected.start);
-                let bytes = self.body(response, bytes, counters).await?;
+                let bytes = self.body(response, bytes, counters, pace).await?;
                 Ok(Answer { bytes, len, version })
             }
             StatusCode::OK if pin.is_none() => {
-                let bytes = self.whole(response, counters).await?;
+                let limit = self.options.kept();
+                let bytes = self.whole(response, limit, counters, pace).await?;
+                let bytes = bytes.ok_or(Error::NoRanges { limit })?;
                 Ok(Answer { len: bytes.len() as u64, bytes, version })
             }
             // It had ranges before.
@@ -141,8 +224,8 @@ impl Web {
         counters: &Counters,
     ) -> Result<(Bytes, Option<Url>)> {
         counters.request();
-        let response = self.client.get(url.clone()).send().await;
-        let response = response.map_err(|error| self.error(&error))?;
+        let pace = Pace::new(self.options.timeout);
+        let response = self.send(url, HeaderMap::new(), &pace).await?;
         if response.status() != StatusCode::OK {
             return Err(refused(response.status()));
         }
@@ -150,66 +233,109 @@ impl Web {
         let next = next.and_then(|next| url.join(next).ok());
         // A page of another host would get the token.
         let next = next.filter(|next| next.origin() == url.origin());
-        Ok((self.whole(response, counters).await?, next))
+        let limit = self.options.limits.document_bytes;
+        let document = self.whole(response, limit, counters, pace).await?;
+        Ok((document.ok_or_else(|| Error::too_long(limit))?, next))
     }
 
-    async fn body(&self, mut response: Response, len: u64, counters: &Counters) -> Result<Bytes> {
-        let mut body = Body::new(len, counters);
-        while let Some(piece) = response.chunk().await.map_err(|error| self.error(&error))? {
-            body.add(&piece)?;
+    async fn body(
+        &self,
+        mut response: Response,
+        len: u64,
+        counters: &Counters,
+        mut pace: Pace,
+    ) -> Result<Bytes> {
+        if let Some(found) = response.content_length().filter(|found| *found != len) {
+            return Err(Error::Length { found, expected: len });
         }
-        body.finish()
+        let mut body = Body::new(len, counters);
+        loop {
+            match pace.next(response.chunk()).await? {
+                Ok(Some(piece)) => {
+                    pace.add(piece.len());
+                    body.add(&piece)?;
+                }
+                Ok(None) => return body.finish(),
+                Err(error) if error.is_timeout() => return Err(self.error(&error)),
+                // It broke off.
+                Err(_) => return body.finish(),
+            }
+        }
     }
 
-    /// Reads a whole body, up to a limit.
-    async fn whole(&self, mut response: Response, counters: &Counters) -> Result<Bytes> {
-        let limit = self.whole;
+    /// Reads a whole body; `None` where it is over a limit.
+    async fn whole(
+        &self,
+        mut response: Response,
+        limit: u64,
+        counters: &Counters,
+        mut pace: Pace,
+    ) -> Result<Option<Bytes>> {
         if let Some(len) = response.content_length() {
             if len > limit {
-                return Err(Error::NoRanges { limit });
+                return Ok(None);
             }
-            return self.body(response, len, counters).await;
+            return self.body(response, len, counters, pace).await.map(Some);
         }
         let mut bytes = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| self.error(&error))? {
+        let failed = |error| self.error(&error);
+        while let Some(piece) = pace.next(response.chunk()).await?.map_err(failed)? {
+            pace.add(piece.len());
             counters.bytes(piece.len());
             if (bytes.len() as u64).saturating_add(piece.len() as u64) > limit {
-                return Err(Error::NoRanges { limit });
+                return Ok(None);
             }
             bytes.extend_from_slice(&piece);
         }
-        Ok(bytes.into())
+        Ok(Some(bytes.into()))
     }
 
     fn error(&self, error: &reqwest::Error) -> Error {
         if error.is_timeout() {
-            return Error::Timeout { seconds: self.patience };
-        }
-        if error.is_redirect() {
-            return Error::Range { found: reason(error), expected: "the file".to_owned() };
+            return Error::Timeout { seconds: self.options.timeout.as_secs() };
         }
         Error::Connection { reason: reason(error) }
     }
 }
 
-/// Returns the last cause of an error, which has no URL.
-fn reason(error: &reqwest::Error) -> String {
-    without_queries(&causes(error).last().unwrap_or(error).to_string())
+/// Starts a client of any server, which follows no redirects.
+pub(super) fn builder(options: &RemoteOptions, connect: Duration) -> ClientBuilder {
+    install_tls();
+    let builder = Client::builder()
+        .user_agent(AGENT)
+        .connect_timeout(connect)
+        .read_timeout(options.timeout)
+        .referer(false)
+        .redirect(Policy::none());
+    if options.env_proxy { builder } else { builder.no_proxy() }
 }
 
-/// Cuts the queries off whatever may be an address in a text of others, and the text where it is long.
-pub(super) fn without_queries(text: &str) -> String {
-    let mut out = String::new();
-    for word in text.split_inclusive(char::is_whitespace) {
-        match word.split_once('?').filter(|(start, _)| start.contains("://")) {
-            Some((start, rest)) => {
-                out.push_str(start);
-                out.extend(rest.chars().last().filter(|last| last.is_whitespace()));
+/// Resolves names to addresses that a rule allows: what is connected to is what was checked.
+struct Gated(Rule);
+
+impl Resolve for Gated {
+    fn resolve(&self, name: Name) -> Resolving {
+        let rule = self.0;
+        Box::pin(async move {
+            let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let allowed: Vec<_> = found.iter().copied().filter(|at| rule(at.ip())).collect();
+            match found.first() {
+                Some(first) if allowed.is_empty() => {
+                    Err(format!("redirect leads to {}, which is not public", first.ip()).into())
+                }
+                _ => Ok(Box::new(allowed.into_iter()) as Addrs),
             }
-            None => out.push_str(word),
-        }
+        })
     }
-    tensor_core::text::short(out.trim_end()).into_owned()
+}
+
+fn redirect(reason: impl Into<String>) -> Error {
+    Error::Redirect { reason: reason.into() }
+}
+
+/// Returns the last cause of an error, which has no URL.
+fn reason(error: &reqwest::Error) -> String {
+    foreign(&causes(error).last().unwrap_or(error).to_string())
 }
 
 fn refused(status: StatusCode) -> Error {
@@ -235,7 +361,7 @@ fn content_range(headers: &HeaderMap) -> Result<(Range<u64>, u64)> {
         (start <= last && last < len).then_some((start..last.checked_add(1)?, len))
     };
     parse().ok_or_else(|| Error::Range {
-        found: format!("{:?}", tensor_core::text::short(found)),
+        found: Quoted(found).to_string(),
         expected: "a range of a file of known length".to_owned(),
     })
 }
@@ -270,12 +396,14 @@ pub(super) const AGENT: &str = concat!("modelcrate/", env!("CARGO_PKG_VERSION"))
 pub(super) const INSECURE: &str =
     "scheme is \"http\", expected \"https\": only this machine is asked without encryption";
 
+const SETTING: &str = "client of web servers";
+
 /// How many redirects are followed.
 const REDIRECTS: usize = 5;
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::net::IpAddr;
 
     use super::*;
 
@@ -299,10 +427,46 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_others_lose_their_queries() {
-        let text = "cannot reach https://h/x?token=s3cret twice";
-        assert_eq!(without_queries(text), "cannot reach https://h/x twice");
-        assert_eq!(without_queries("why? because"), "why? because");
+    fn names_lead_where_they_may() {
+        let resolve = |rule| {
+            let found = super::super::runtime::wait(async move {
+                Ok(Gated(rule)
+                    .resolve("localhost".parse().unwrap())
+                    .await
+                    .map_err(|error| error.to_string()))
+            });
+            found
+                .unwrap()
+                .map(|addresses| addresses.map(|address| address.ip()).collect::<Vec<_>>())
+        };
+        let refused = resolve(hosts::is_public).unwrap_err();
+        assert!(refused.ends_with(", which is not public"), "{refused}");
+        assert!(resolve(hosts::is_store).unwrap().iter().all(IpAddr::is_loopback));
+    }
+
+    #[test]
+    fn redirects_from_public_hosts() {
+        let web = Web::new(&Arc::default(), None).unwrap();
+        let url = |text: &str| Url::parse(text).unwrap();
+        let from = url("https://h.example/x");
+        for (to, gate, reason) in [
+            ("https://other.example/x", Gate::Public, None),
+            ("https://8.8.8.8/x", Gate::Public, None),
+            ("https://10.0.0.1/x", Gate::Store, None),
+            ("https://10.0.0.1/x", Gate::Public, Some("is not public")),
+            ("https://127.0.0.1/x", Gate::Public, Some("is not public")),
+            ("https://2130706433/x", Gate::Public, Some("is not public")),
+            ("https://0x7f.1/x", Gate::Public, Some("is not public")),
+            ("https://[::ffff:10.0.0.1]/x", Gate::Public, Some("is not public")),
+            ("https://169.254.169.254/x", Gate::Store, Some("is not public")),
+            ("https://u:p@h.example:1/x", Gate::Public, Some("has a user or a password")),
+            ("http://h.example/x", Gate::Public, Some("scheme is \"http\", expected \"https\"")),
+            ("http://127.0.0.1/x", Gate::Store, Some("scheme is \"http\", expected \"https\"")),
+        ] {
+            let found = web.check_redirect(&from, &url(to), gate).err().map(|e| e.to_string());
+            let found = found.as_deref().and_then(|found| found.split_once("\": "));
+            assert_eq!(found.map(|(_, reason)| reason), reason, "{to}");
+        }
     }
 
     #[test]

@@ -218,8 +218,9 @@ impl<'a> Tensor<'a> {
             if bytes.is_empty() {
                 return Ok(());
             }
-            let mut others = bytes.iter().zip(at..).filter(|(byte, _)| is_bool && **byte > 1);
-            if let Some((&found, index)) = others.next() {
+            if is_bool
+                && let Some((&found, index)) = bytes.iter().zip(at..).find(|(byte, _)| **byte > 1)
+            {
                 return Err(Core::NotABool { index, found }.into());
             }
             let len = bytes.len();

@@ -3,8 +3,9 @@
 use std::{cell::Cell, fs::File, num::NonZeroUsize, path::Path};
 
 use modelcrate::{
-    AnyReader, Change, ConvertOptions, DiffOptions, NamedTensor, Refusal, Rule, Target, TensorSet,
-    tensor_core::TensorBuf,
+    AnyReader, Becoming, Change, ConvertOptions, DiffOptions, NamedTensor, Product, Refusal,
+    Request, Rule, Target, TensorSet,
+    tensor_core::{ErrorKind, Source, TensorBuf},
     weights::npy,
     ztensor::{Coo, Writer},
 };
@@ -29,6 +30,66 @@ fn empty_names_stay() {
         assert!(converted.tensors().unwrap().any(|tensor| tensor.name() == Some("")), "{target}");
         is_same(&set, &converted.tensor_set().unwrap(), target.name());
     }
+}
+
+#[test]
+fn models_become_what_lives() {
+    for (path, to, found) in [
+        ("ptl/valid/torch251/dict.ptl", "pt", "ptl"),
+        ("rten/valid/mlp.v1.rten", "rten2", "rten"),
+        ("rten/valid/mlp.v2.rten", "rten1", "rten"),
+        ("ztensor/valid/v1.1-ref/scalars.zt", "zt2", "ztensor"),
+        ("nnpackage/valid/01_minimal_circle_stored.zip", "tflite", "tflite"),
+    ] {
+        let mut reader = AnyReader::open(testdata(path)).unwrap();
+        if let AnyReader::NnPackage(package) = &reader {
+            let model = package.files().unwrap().find(|file| file.path() == "add.circle").unwrap();
+            reader = AnyReader::from_bytes(model.bytes().unwrap()).unwrap();
+        }
+        let request = Request::new(to.parse().unwrap());
+        let Becoming::Model(model) = reader.convert(&request).unwrap() else { panic!("{path}") };
+        let mut bytes = Vec::new();
+        model.write(&mut bytes).unwrap();
+        let half = bytes[..bytes.len() / 2].to_vec();
+        assert!(model.check(Source::from_bytes(bytes.clone())).unwrap().is_valid(), "{path}");
+        model.check(Source::from_bytes(half)).unwrap_err();
+        assert_eq!(AnyReader::from_bytes(bytes).unwrap().format().name(), found, "{path}");
+    }
+}
+
+#[test]
+fn models_do_not_become_others() {
+    for (path, to, message) in [
+        (
+            "nnpackage/valid/everything.circle",
+            "circle",
+            "is a Circle model, which cannot become circle: it can become tflite, gguf, npy, npz, \
+             safetensors, ztensor, zt2",
+        ),
+        (
+            "rten/valid/mlp.v1.rten",
+            "rten",
+            "is an RTen model, which cannot become rten: it can become onnx, rten1, rten2, gguf, \
+             npy, npz, safetensors, ztensor, zt2",
+        ),
+    ] {
+        let reader = AnyReader::open(testdata(path)).unwrap();
+        let error = reader.convert(&Request::new(to.parse().unwrap())).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        assert_eq!((error.rule(), error.kind()), ("file/usage", ErrorKind::Usage));
+    }
+    let unknown = "zip".parse::<Product>().unwrap_err().to_string();
+    assert!(unknown.starts_with("\"zip\" is none of circle, gguf"), "{unknown}");
+}
+
+#[test]
+fn chosen_tensors_are_not_migrated() {
+    let reader = AnyReader::open(testdata("ztensor/valid/v1.1-ref/scalars.zt")).unwrap();
+    let mut request = Request::new(Product::Tensors(Target::ZTensor));
+    assert!(matches!(reader.convert(&request).unwrap(), Becoming::Model(_)));
+    request.tensors = Some(ConvertOptions::default());
+    let becoming = reader.convert(&request).unwrap();
+    assert!(matches!(becoming, Becoming::Tensors(_, Target::ZTensor, _)));
 }
 
 fn threads() -> NonZeroUsize {

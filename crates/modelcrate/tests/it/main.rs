@@ -5,8 +5,12 @@ mod convert;
 mod detect;
 mod diff;
 mod fuzz_corpus;
+#[cfg(feature = "svg")]
+mod graph;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "page")]
+mod page;
 mod put;
 mod read;
 #[cfg(feature = "remote")]

@@ -359,6 +359,88 @@ fn slow_answers_are_given_up() {
 }
 
 #[test]
+fn slow_answers_that_come_on_are_read() {
+    // Longer in all than the time that nothing may come, with and without ranges.
+    let bytes = noise(BLOCK * 15);
+    for status in ["200 OK", "206 Partial Content"] {
+        let slow = bytes.clone();
+        let server = Server::serve(move |_, stream| {
+            let (end, len) = (BLOCK - 1, slow.len());
+            let (body, range) = match status {
+                "200 OK" => (&slow[..], String::new()),
+                _ => (&slow[..BLOCK], format!("Content-Range: bytes 0-{end}/{len}\r\n")),
+            };
+            stream.write_all(format!("HTTP/1.1 {status}\r\n{range}\r\n").as_bytes())?;
+            body.chunks(body.len().div_ceil(12)).try_for_each(|piece| {
+                thread::park_timeout(Duration::from_millis(100));
+                stream.write_all(piece).and_then(|()| stream.flush())
+            })
+        });
+        let timeout = if status == "200 OK" { 400 } else { 2_000 };
+        let options = options().retries(0).timeout(Duration::from_millis(timeout));
+        let began = Instant::now();
+        let opened = Remote::new(options).open(&location(server.url("file"))).unwrap();
+        assert_eq!(opened.source().len(), bytes.len() as u64);
+        assert!(began.elapsed() > Duration::from_millis(1_000));
+    }
+}
+
+#[test]
+fn lengths_that_lie() {
+    let remote = Remote::new(options().retries(1));
+    for (head, len, message) in [
+        // Less came than was said.
+        ("200 OK\r\nContent-Length: 500", 400, "answer has 400 bytes, expected 500"),
+        (
+            "206 Partial Content\r\nContent-Length: 500\r\nContent-Range: bytes 0-499/500",
+            400,
+            "answer has 400 bytes, expected 500",
+        ),
+        // What was said is not what the range has.
+        (
+            "206 Partial Content\r\nContent-Length: 400\r\nContent-Range: bytes 0-499/500",
+            400,
+            "answer has 400 bytes, expected 500",
+        ),
+        (
+            "206 Partial Content\r\nContent-Length: 600\r\nContent-Range: bytes 0-499/500",
+            600,
+            "answer has 600 bytes, expected 500",
+        ),
+    ] {
+        let server = Server::serve(move |request, stream| raw(head, vec![7; len])(request, stream));
+        fails(&remote, &server.url("file"), message);
+        assert_eq!(server.requests().len(), 2, "it may be whole the next time");
+    }
+}
+
+#[test]
+fn texts_of_servers_are_cut_and_escaped() {
+    let odd = format!("bytes \u{1b}[2J{}", "x".repeat(10_000));
+    for headers in [
+        "Content-Encoding: gz\u{9b}ip".to_owned() + &"x".repeat(10_000),
+        format!("Content-Range: {}", odd.replace('\u{1b}', "\t")),
+    ] {
+        let server = Server::serve(move |request, stream| {
+            answer("206 Partial Content", &headers, "x")(request, stream)
+        });
+        let error = read(&remote(), &server.url("file")).unwrap_err();
+        assert!(error.len() < 400 && !error.contains(char::is_control), "{error:?}");
+    }
+    let server = Server::serve(|request, stream| {
+        let list =
+            format!("[{{\"type\":\"file\",\"path\":1,\"x\":\"\\u001b{}\"}}]", "x".repeat(9_000));
+        let text = list.replace("1,", &format!("{{\"{}\":1}},", "\\u001b".repeat(1_000)));
+        ok("", if request.contains("/one/") { list } else { text })(request, stream)
+    });
+    let remote = Remote::new(options().endpoint(server.url("")));
+    for repository in ["hf://owner/one", "hf://owner/two"] {
+        let error = remote.list(&location(repository)).unwrap_err().to_string();
+        assert!(error.len() < 400 && !error.contains(char::is_control), "{error:?}");
+    }
+}
+
+#[test]
 fn what_is_not_there_is_not_asked_for_again() {
     for (status, message, kind) in [
         ("404 Not Found", "is not there", ErrorKind::NotFound),
@@ -493,6 +575,39 @@ fn a_file_that_changes_is_an_error() {
 }
 
 #[test]
+fn answers_that_prove_nothing() {
+    let bytes = noise(BLOCK * 4);
+    let with =
+        |headers: &str| Served { headers: headers.to_owned(), ..Served::new(&bytes[..], "") };
+    let monday = "Last-Modified: Mon, 02 Nov 2026 10:00:00 GMT";
+    let both = format!("ETag: W/\"1\"\n{monday}");
+    for (first, then, message) in [
+        ("ETag: W/\"1\"", "", "answer has no entity tag, which earlier ones had"),
+        (&both, monday, "answer has no entity tag, which earlier ones had"),
+        (monday, "", "answer has no time of change, which earlier ones had"),
+        ("", monday, "changed while it was read"),
+        ("", "ETag: W/\"1\"", "changed while it was read"),
+    ] {
+        let server = changing(with(first), with(then), 1);
+        let (remote, location) = (remote(), location(server.url("file")));
+        let opened = remote.open(&location).unwrap();
+        let read = opened.source().read(Extent::new(BLOCK as u64, 10).unwrap(), "data");
+        read.unwrap_err();
+        assert_eq!(opened.fault(), Some(message));
+    }
+    // Where nothing names a version, the length is all there is.
+    let server = changing(with(""), Served::new(&bytes[1..], ""), 1);
+    let longer = Served { headers: String::new(), ..Served::new(&bytes[1..], "") };
+    drop(server);
+    let server = changing(with(""), longer, 1);
+    fails(
+        &remote(),
+        &server.url("file"),
+        "file at byte 0 could not be read: changed while it was read",
+    );
+}
+
+#[test]
 fn the_same_version_is_read_on() {
     let bytes = noise(BLOCK * 4);
     let monday = "Last-Modified: Mon, 02 Nov 2026 10:00:00 GMT";
@@ -517,7 +632,40 @@ fn redirects_are_followed() {
     let seen = file.requests();
     assert!(seen.len() == 2 && header(&seen[1], "if-match") == Some("\"v1\""), "{seen:?}");
     let circle = Server::serve(|request, stream| redirect("/again?s3cret")(request, stream));
-    fails(&remote(), &circle.url("file"), "answer is of more than 5 redirects, expected the file");
+    fails(&remote(), &circle.url("file"), "redirect leads to another more than 5 times");
+}
+
+#[test]
+fn redirects_lead_nowhere_private() {
+    for (to, message) in [
+        (
+            "http://192.0.2.1/x?s3cret",
+            "redirect leads to \"http://192.0.2.1/x\": scheme is \"http\", expected \"https\": only \
+             this machine is asked without encryption",
+        ),
+        (
+            "https://169.254.169.254/latest?s3cret",
+            "redirect leads to \"https://169.254.169.254/latest\": is not public",
+        ),
+        ("https://[fe80::1]/x", "redirect leads to \"https://[fe80::1]/x\": is not public"),
+        ("ftp://h/x", "redirect leads to \"ftp://h/x\": scheme is \"ftp\", expected \"https\""),
+        (
+            "file:///etc/passwd",
+            "redirect leads to \"file:///etc/passwd\": scheme is \"file\", expected \"https\"",
+        ),
+        ("http://[", "redirect leads to no address"),
+    ] {
+        let server = Server::serve(move |request, stream| redirect(to)(request, stream));
+        let error = remote().open(&location(server.url("file"))).unwrap_err();
+        assert_eq!(error.to_string(), format!("{:?}: {message}", server.url("file")));
+        assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Io, 1));
+    }
+    // With the option, other hosts are asked by http, but none of the secrets of a cloud.
+    let server =
+        Server::serve(|request, stream| redirect("http://169.254.169.254/latest")(request, stream));
+    let remote = Remote::new(options().allow_http(true));
+    let error = remote.open(&location(server.url("file"))).unwrap_err().to_string();
+    assert!(error.ends_with("\"http://169.254.169.254/latest\": is not public"), "{error}");
 }
 
 // Addresses
@@ -588,6 +736,97 @@ fn shards_are_beside_their_index() {
     assert_eq!(hash(&reader), hash(&local));
 }
 
+#[test]
+fn shards_of_ztensor_files_are_beside_them() {
+    let server = Server::serve(move |request, stream| {
+        let path = request.split_whitespace().nth(1).unwrap_or_default().trim_start_matches('/');
+        match path {
+            "shards.zt" | "shards-00001.zt" => {
+                let bytes = testdata(&format!("ztensor/v2/valid/{path}"));
+                Served::new(bytes, path).answer(request, stream)
+            }
+            _ => answer("404 Not Found", "", "")(request, stream),
+        }
+    });
+    let reader =
+        remote().reader(&location(server.url("shards.zt")), ReadOptions::default()).unwrap();
+    assert!(reader.validate().is_empty(), "{:?}", reader.validate());
+    let local = AnyReader::open(test_support::testdata("ztensor/v2/valid/shards.zt")).unwrap();
+    let hash = |reader: &AnyReader| {
+        let set = reader.tensor_set().unwrap();
+        set.content_hash(tensor_core::parallel::available(), |_| ()).unwrap().digest
+    };
+    assert_eq!(hash(&reader), hash(&local));
+}
+
+#[test]
+fn a_shard_that_cannot_be_read_is_a_fault() {
+    let large = large("safetensors");
+    let names: Vec<String> = (0..4).map(|at| format!("\"layer.{at}\":\"s.safetensors\"")).collect();
+    let index = format!("{{\"weight_map\":{{{}}}}}", names.join(","));
+    let (index, shard) = (Served::new(index.into_bytes(), "i"), Served::new(large, "s"));
+    let count = AtomicUsize::new(0);
+    let server = Server::serve(move |request, stream| {
+        if request.contains("index") {
+            return index.answer(request, stream);
+        }
+        // It opens, and then it cannot be read.
+        match count.fetch_add(1, Ordering::Relaxed) {
+            0 => shard.answer(request, stream),
+            _ => answer("503 Service Unavailable", "", "")(request, stream),
+        }
+    });
+    let remote = Remote::new(options().retries(0));
+    let index = location(server.url("m.safetensors.index.json"));
+    let opened = remote.open(&index).unwrap();
+    let reader = remote.reader_of(&opened, &index, ReadOptions::default()).unwrap();
+    assert_eq!(opened.fault(), None);
+    let set = reader.tensor_set().unwrap();
+    set.content_hash(std::num::NonZeroUsize::MIN, |_| ()).unwrap_err();
+    let shard = format!("{:?}: status is 503", server.url("s.safetensors"));
+    assert_eq!(opened.fault(), Some(&*shard));
+    let entry = modelcrate::catalog::Entry::at_address(&remote, &index);
+    let (row, _) = entry.rows(modelcrate::catalog::CatalogOptions::default().hash(true));
+    assert!(row.verdict == "unread" && row.error.unwrap().contains("status is 503"));
+}
+
+#[test]
+fn addresses_that_differ_by_what_is_hidden_have_rows_of_their_own() {
+    use modelcrate::catalog::{Catalog, CatalogOptions, Entry};
+    let files = ["weights/model.safetensors", "ztensor/golden/aligned_4096.zt"].map(testdata);
+    let server = Server::serve(move |request, stream| {
+        let file = usize::from(request.contains("?key=2 "));
+        Served::new(&files[file][..], &format!("v{file}")).answer(request, stream)
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (output, remote) = (folder.path().join("c.jsonl"), remote());
+    let make = |queries: &[&str]| {
+        let entry =
+            |query: &&str| Entry::at_address(&remote, &location(server.url(&format!("m{query}"))));
+        let mut catalog = Catalog::create(&output, CatalogOptions::default()).unwrap();
+        if output.exists() {
+            catalog.update_from(&output).unwrap();
+        }
+        let unchanged =
+            catalog.run(queries.iter().map(entry).collect(), |_, _| ()).unwrap().unchanged;
+        let text = std::fs::read_to_string(&output).unwrap();
+        assert!(!text.contains("key="), "{text}");
+        let row = |line: &str| {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            let path = row["path"].as_str().unwrap().replace(&server.url("m"), "m");
+            (path, row["format"].as_str().unwrap().to_owned())
+        };
+        (text.lines().map(row).collect::<Vec<_>>(), unchanged)
+    };
+    let row = |path: &str, format: &str| (path.to_owned(), format.to_owned());
+    let both = vec![row("m", "safetensors"), row("m#1", "ztensor")];
+    assert_eq!(make(&["?key=1", "?key=2", "?key=1"]), (both.clone(), 0));
+    assert_eq!(make(&["?key=1", "?key=2"]), (both, 2));
+    // What has nothing to hide is first.
+    let three = [row("m", "safetensors"), row("m#1", "ztensor"), row("m#2", "safetensors")];
+    assert_eq!(make(&["?key=2", "?key=1", ""]).0, three);
+}
+
 /// What is at a hub, and what its server is asked.
 #[test]
 fn hubs_have_files_and_lists() {
@@ -623,4 +862,61 @@ fn hubs_have_files_and_lists() {
     let error = remote.list(&location("hf://owner/none/")).unwrap_err();
     assert_eq!(error.to_string(), "\"hf://owner/none/\": is not there");
     assert!(error.kind() == ErrorKind::NotFound);
+}
+
+#[test]
+fn lists_of_hubs_that_are_refused() {
+    for (name, reason) in [
+        ("../a.zt", "\"../a.zt\" has a part that is empty, \".\" or \"..\""),
+        ("a/../../b.zt", "\"a/../../b.zt\" has a part that is empty, \".\" or \"..\""),
+        ("/etc/x.zt", "\"/etc/x.zt\" has a part that is empty, \".\" or \"..\""),
+        ("a\\u001b[2J.zt", "\"a\\u{1b}[2J.zt\" has a control character"),
+        ("a\\n.zt", "\"a\\n.zt\" has a control character"),
+    ] {
+        let page = format!(
+            "[{{\"type\":\"file\",\"path\":\"b.zt\"}},{{\"type\":\"file\",\"path\":\"{name}\"}}]"
+        );
+        let server = Server::serve(move |request, stream| ok("", page.as_str())(request, stream));
+        let remote = Remote::new(options().endpoint(server.url("")));
+        let error = remote.list(&location("hf://owner/name")).unwrap_err();
+        let expected = format!("\"hf://owner/name/\": list of files: name {reason}");
+        assert_eq!((error.to_string(), error.kind()), (expected, ErrorKind::Io));
+    }
+}
+
+/// Writes without end, until nobody listens.
+fn endless(
+    head: &str,
+    piece: &str,
+    stream: &mut dyn test_support::server::Stream,
+) -> std::io::Result<()> {
+    stream.write_all(head.as_bytes())?;
+    (0..1 << 20).try_for_each(|_| stream.write_all(piece.as_bytes()))
+}
+
+#[test]
+fn lists_without_end() {
+    let limits = tensor_core::Limits::default().with_document_bytes(1 << 20).with_entries(500);
+    let options = options().retries(0).limits(limits);
+    let head = "HTTP/1.1 200 OK\r\n\r\n";
+    // One page that does not end, of a hub.
+    let server = Server::serve(move |_, stream| {
+        endless(head, "[{\"type\":\"file\",\"path\":\"a\"},", stream)
+    });
+    let list = |options: &RemoteOptions, server: &Server, address: &str| {
+        let remote = Remote::new(options.clone().endpoint(server.url("")));
+        remote.list(&location(address)).unwrap_err().to_string()
+    };
+    let too_long =
+        "document of the server: is over the limit of 1048576 bytes (Limits::document_bytes)";
+    let hub = "\"hf://owner/name/\": ";
+    assert_eq!(list(&options, &server, "hf://owner/name"), format!("{hub}{too_long}"));
+    // Pages that lead to themselves.
+    let server = Server::serve(|request, stream| {
+        let host = header(request, "host").unwrap_or_default();
+        let next = format!("Link: <http://{host}/again>; rel=\"next\"");
+        ok(&next, r#"[{"type":"file","path":"a.zt"}]"#)(request, stream)
+    });
+    let many = "list of files: number of files is 501, over the limit of 500 (Limits::entries)";
+    assert_eq!(list(&options, &server, "hf://owner/name"), format!("{hub}{many}"));
 }
