@@ -1,58 +1,69 @@
 //! Files at addresses: where a path of the command line is one, and what opens it.
 
-use std::{ffi::OsString, path::Path, sync::OnceLock};
+use std::{convert::Infallible, ffi::OsString, path::Path, sync::OnceLock};
 
-use modelcrate::is_address;
+use modelcrate::{find_address, is_address, without_secrets};
 
 #[cfg(feature = "remote")]
 pub(crate) use self::with_remote::*;
 #[cfg(not(feature = "remote"))]
 pub(crate) use self::without_remote::*;
 
-/// Addresses whose queries may be secrets, each with what is shown of it and stands for it.
+/// Addresses that may have secrets, each with what is shown of it and stands for it.
 static HIDDEN: OnceLock<Vec<(String, String)>> = OnceLock::new();
 
-/// Takes users, passwords and queries off addresses among arguments, or behind the `=` of one: from here on, nothing
-/// can print them.
+/// Takes what may be secret off addresses in arguments, wherever in them they start: from here on, nothing
+/// can print it.
 pub(crate) fn hide(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut hidden: Vec<(String, String)> = Vec::new();
-    let arguments = arguments.map(|argument| {
-        let Some(text) = argument.to_str() else { return argument };
-        let whole = is_address(text).then_some(("", text));
-        let parts = || text.split_once('=').filter(|(_, address)| is_address(address));
-        let Some((before, address)) = whole.or_else(parts) else { return argument };
-        let bare = without_secrets(address);
-        if bare == address {
+    let arguments: Vec<OsString> = arguments.collect();
+    let split = |text: &str| {
+        let (before, address) = text.split_at_checked(find_address(text)?)?;
+        Some((before.to_owned(), address.to_owned(), without_secrets(address)))
+    };
+    let addresses = arguments.iter().filter_map(|argument| split(&argument.to_string_lossy()));
+    // What has no secrets is shown as it is.
+    let mut shown: Vec<(String, String)> = Vec::new();
+    shown.extend(addresses.filter(|(_, a, bare)| a == bare).map(|(_, a, bare)| (bare, a)));
+    let hidden = arguments.into_iter().map(|argument| {
+        let parts = split(&argument.to_string_lossy());
+        let Some((before, address, bare)) = parts.filter(|(_, a, bare)| a != bare) else {
             return argument;
-        }
-        // Several of one name are told apart by what is no part of an address.
-        let count = hidden.iter().filter(|(shown, _)| shown.starts_with(&bare)).count();
-        let shown = if count == 0 { bare } else { format!("{bare}#{count}") };
-        hidden.push((shown.clone(), address.to_owned()));
-        let joint = if before.is_empty() { "" } else { "=" };
-        format!("{before}{joint}{shown}").into()
+        };
+        let known = shown.iter().find(|(_, known)| *known == address);
+        let name = known.map(|(name, _)| name.clone()).unwrap_or_else(|| {
+            // Several of one name are told apart by what is no part of an address.
+            let numbered = |number: usize| match number {
+                0 => bare.clone(),
+                number => format!("{bare}#{number}"),
+            };
+            let is_free = |name: &String| !shown.iter().any(|(taken, _)| taken == name);
+            (0..).map(numbered).find(is_free).unwrap_or_default()
+        });
+        shown.push((name.clone(), address));
+        format!("{before}{name}").into()
     });
-    let arguments = arguments.collect();
+    let hidden = hidden.collect();
     // Nothing hides twice.
-    let _ = HIDDEN.set(hidden);
-    arguments
+    let _ = HIDDEN.set(shown);
+    hidden
 }
 
-/// Returns an address without user and password, and that of a web server without its query.
-fn without_secrets(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
-    let is_web = scheme.to_ascii_lowercase().starts_with("http");
-    let rest = rest.split(['?', '#']).next().filter(|_| is_web).unwrap_or(rest);
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = host.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
+/// Returns a text that is kept, and not opened, with the addresses in it as they were given.
+pub(crate) fn text(text: &str) -> Result<String, Infallible> {
+    let address = find_address(text).and_then(|start| text.split_at_checked(start));
+    let Some((before, address)) = address else { return Ok(text.to_owned()) };
+    Ok(format!("{before}{}", given(address)))
+}
+
+/// Returns an address as it was given.
+fn given(shown: &str) -> &str {
+    let mut hidden = HIDDEN.get().into_iter().flatten();
+    hidden.find(|(name, _)| name == shown).map_or(shown, |(_, address)| address)
 }
 
 /// Returns the address that a path is, with its query.
 fn address(path: &Path) -> Option<&str> {
-    let text = path.to_str().filter(|text| is_address(text))?;
-    let mut hidden = HIDDEN.get().into_iter().flatten();
-    Some(hidden.find(|(shown, _)| shown == text).map_or(text, |(_, address)| address))
+    path.to_str().filter(|text| is_address(text)).map(given)
 }
 
 #[cfg(feature = "remote")]
@@ -70,12 +81,20 @@ mod with_remote {
         tensor_core::{ErrorKind, Source, output::Existing},
     };
 
-    use crate::output;
+    use crate::{options::manner, output};
 
     /// Returns what asks servers.
     pub(crate) fn remote() -> &'static Remote {
         static REMOTE: OnceLock<Remote> = OnceLock::new();
-        REMOTE.get_or_init(|| Remote::new(RemoteOptions::default()))
+        REMOTE.get_or_init(|| {
+            let options = RemoteOptions::default().allow_http(manner().allow_http);
+            Remote::new(options.env_proxy(manner().use_env_proxy))
+        })
+    }
+
+    /// Returns the path of this machine that an address such as `file:///models` is.
+    pub(crate) fn local(path: &Path) -> Option<PathBuf> {
+        location(path).ok()??.as_path().map(Path::to_owned)
     }
 
     /// Returns where a path is, if that is an address.
@@ -129,11 +148,13 @@ mod with_remote {
         }
     }
 
-    /// The files that an address means, where it means several.
+    /// The files that an address means.
     #[derive(Default)]
     pub(crate) struct Listing {
         pub(crate) files: Vec<AtAddress>,
         pub(crate) skipped: Vec<PathBuf>,
+        /// Whether it means one alone, be it there or not.
+        pub(crate) is_one: bool,
     }
 
     /// A file at an address.
@@ -175,6 +196,7 @@ mod with_remote {
         let mut listing = Listing::default();
         if !location.is_many() {
             listing.files.push(AtAddress { location, len: None, listed: None });
+            listing.is_one = true;
             return Ok(Some(listing));
         }
         let is_pattern = location.to_string().contains(['*', '?', '[']);
@@ -237,29 +259,47 @@ mod tests {
         let arguments = [
             "convert",
             "https://h.example/a.zt?sig=one",
-            "--put=w=https://x",
+            "https://h.example/a.zt",
+            "--put=w=https://h.example/b.zt?sig=one",
             "w=https://h.example/a.zt?sig=two",
+            "-ohttps://h.example/a.zt?sig=one",
             "s3://bucket/?.zt",
             "a=b?c",
             "s3://user:secret@bucket/key",
+            "s3://bucket/k?X-Amz-Signature=secret",
+            "ftp://user:secret@h/x?secret",
+            "https:/one/slash?secret",
             "hf://owner/name@v1/x",
         ];
         let shown = hide(arguments.iter().map(OsString::from));
         let expected = [
             "convert",
+            "https://h.example/a.zt#1",
             "https://h.example/a.zt",
-            "--put=w=https://x",
-            "w=https://h.example/a.zt#1",
+            "--put=w=https://h.example/b.zt",
+            "w=https://h.example/a.zt#2",
+            "-ohttps://h.example/a.zt#1",
             "s3://bucket/?.zt",
             "a=b?c",
             "s3://bucket/key",
+            "s3://bucket/k",
+            "ftp://h/x",
+            "https:/one/slash",
             "hf://owner/name@v1/x",
         ];
         assert_eq!(shown, expected);
         let address = |text: &'static str| address(Path::new(text));
-        assert_eq!(address("https://h.example/a.zt"), Some("https://h.example/a.zt?sig=one"));
-        assert_eq!(address("https://h.example/a.zt#1"), Some("https://h.example/a.zt?sig=two"));
-        assert_eq!(address("https://h.example/b.zt"), Some("https://h.example/b.zt"));
+        for (shown, given) in [
+            ("https://h.example/a.zt#1", "https://h.example/a.zt?sig=one"),
+            ("https://h.example/a.zt", "https://h.example/a.zt"),
+            ("https://h.example/a.zt#2", "https://h.example/a.zt?sig=two"),
+            ("https://h.example/b.zt", "https://h.example/b.zt?sig=one"),
+            ("https://h.example/c.zt", "https://h.example/c.zt"),
+        ] {
+            assert_eq!(address(shown), Some(given));
+        }
+        let kept = text("source=https://h.example/b.zt");
+        assert_eq!(kept, Ok("source=https://h.example/b.zt?sig=one".to_owned()));
         assert_eq!(address("model.zt"), None);
     }
 }

@@ -42,6 +42,8 @@ enum Command {
     #[cfg(any(feature = "carton", feature = "nnpackage"))]
     Unpack(Box<crate::unpack::Unpack>),
     Graph(crate::graph::Graph),
+    #[cfg(feature = "page")]
+    Report(crate::report::Report),
     Diff(diff::Diff),
     Hash(hash::Hash),
     /// Link, fill, edit and compare cartons
@@ -132,6 +134,8 @@ impl Command {
             #[cfg(any(feature = "carton", feature = "nnpackage"))]
             Command::Unpack(command) => command.run(),
             Command::Graph(command) => command.run(),
+            #[cfg(feature = "page")]
+            Command::Report(command) => command.run(),
             Command::Diff(command) => command.run(),
             Command::Hash(command) => command.run(),
             #[cfg(feature = "carton")]
@@ -153,6 +157,7 @@ impl Command {
     test,
     feature = "http",
     feature = "nnpackage",
+    feature = "page",
     feature = "ptl",
     feature = "rten",
     feature = "ztensor"

@@ -21,10 +21,12 @@ use crate::{
 /// was found by, counts of errors and warnings, tensors, bytes of weights, licence, inputs and outputs;
 /// schemas/catalog-file.schema.json describes them. They are sorted by path, and written once all are
 /// there. A file that is broken or cannot be read is a row that says so. Folders are walked as verify
-/// does.
+/// does; where one cannot be listed, an old catalogue stays as it is.
 ///
-/// A file that has not changed since an old catalogue was made is not read again: its row is taken from
-/// there. That is told by the entity tag that its store has for it, or else by length and time of change.
+/// A file that has not changed since an old catalogue was made is not read again, if its shards have not
+/// either: its row is taken from there. That is told by length and the entity tag that its store has for
+/// it, or else by length and time of change. A run that was killed leaves what it found in a file
+/// beside the catalogue, models.jsonl.part beside models.jsonl, from where the next run goes on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status: 0 the catalogue is written, whatever its rows say, 2 it is not, or a folder or file that was \
@@ -89,16 +91,23 @@ impl Catalog {
             "{}: has rows of tensors in {beside:?}, expected --tensors, or that file to be away",
             self.output.display()
         );
+        let there = Some(&self.output).filter(|output| output.exists());
+        let old = self.from.as_ref().or(there);
         let (mut entries, mut skipped, mut outcome) = (Vec::new(), 0_u64, Outcome::Fine);
+        let mut named = HashSet::new();
         for input in &self.files {
             ensure!(!is_stdio(input), "-: standard input has no path, as a row has");
             let walked = Walked::of(input, self.follow);
             skipped = skipped.saturating_add(walked.skipped.len() as u64);
             for found in walked.files {
-                if found.fault.is_some() {
+                if let Some(fault) = &found.fault {
+                    // The rows of what is in there would be lost.
+                    ensure!(old.is_none(), "{}: {fault}", found.path.display());
                     outcome = Outcome::Failed;
                 }
-                entries.push(entry(found));
+                let entry = entry(found);
+                named.extend(walked.is_one.then(|| entry.path().to_owned()));
+                entries.push(entry);
             }
         }
         if let Some(shard) = self.shard {
@@ -111,15 +120,17 @@ impl Catalog {
             .verify(self.verify)
             .threads(manner().threads());
         let mut catalog = Rows::create(&self.output, options).about(&self.output)?;
-        let there = Some(&self.output).filter(|output| output.exists());
-        if let Some(old) = self.from.as_ref().or(there) {
+        if let Some(old) = old {
             catalog.update_from(old).about(old)?;
         }
         let bar = Progress::of_files(entries.len() as u64, 0);
-        let named: HashSet<String> = self.files.iter().map(|path| path_text(path)).collect();
+        let is_named = |path: &str| {
+            let alike = path.rsplit_once('#').map(|(path, _)| path);
+            named.contains(path) || alike.is_some_and(|path| named.contains(path))
+        };
         let counts = catalog.run(entries, |row, _| {
             bar.begin(row.path.as_ref());
-            if row.verdict == "unread" && named.contains(&row.path) {
+            if row.verdict == "unread" && is_named(&row.path) {
                 outcome = Outcome::Failed;
             }
         });
@@ -138,7 +149,7 @@ impl Catalog {
 
 fn entry(found: Found) -> Entry {
     if let Some(fault) = found.fault {
-        return Entry::unread(path_text(&found.path), fault);
+        return Entry::unread(&found.path, fault);
     }
     #[cfg(feature = "remote")]
     if let Some(file) = found.address {

@@ -1,17 +1,11 @@
 //! `convert`: tensors of any file as one of another format, and models in formats that live.
 
-#[cfg(feature = "circle")]
-mod circle;
-#[cfg(feature = "ztensor")]
-mod migrate;
+mod model;
 #[cfg(feature = "rten")]
 mod onnx;
 #[cfg(feature = "rten")]
 mod rten;
 pub(crate) mod sets;
-mod to;
-#[cfg(feature = "ptl")]
-mod torchscript;
 
 use std::{
     collections::HashSet,
@@ -19,12 +13,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{anyhow, ensure};
-use modelcrate::{AnyReader, is_model_folder};
-#[cfg(feature = "circle")]
-use modelcrate::{Format as ModelFormat, circle_format::Schema};
+use anyhow::{anyhow, bail, ensure};
+use modelcrate::{
+    AnyReader, Becoming, ConvertOptions, Error, Format::Rten, Product, Request, Target, TensorSet,
+    is_model_folder,
+};
 
-pub(crate) use self::{sets::Tensors, to::To};
+pub(crate) use self::sets::Tensors;
 use crate::{
     failure::{About, chain, is_invalid},
     glob::{Glob, check_meant, is_meant},
@@ -66,7 +61,7 @@ pub(crate) struct Convert {
     /// The format of the output: circle, gguf, npy, npz, onnx, rten1, rten2, safetensors, tflite,
     /// torchscript, zt or zt2
     #[arg(long, value_name = "FORMAT")]
-    to: Option<To>,
+    to: Option<Product>,
     /// Convert only these tensors: names, or patterns with * and ?; may be given several times
     #[arg(long, value_name = "GLOB")]
     tensor: Vec<Glob>,
@@ -93,7 +88,7 @@ impl Convert {
     }
 
     /// Converts every model of a folder, into another one or beside it.
-    fn folder(&self, to: To, end: &str) -> anyhow::Result<Outcome> {
+    fn folder(&self, to: Product, end: &str) -> anyhow::Result<Outcome> {
         let single = self.write.print.format != Format::Json;
         ensure!(single, "a folder has many results: expected --format jsonl, not json");
         #[cfg(feature = "rten")]
@@ -142,42 +137,41 @@ impl Convert {
             ensure!(is_named, "{}: {missing}", self.input.display());
             self.output = Some(self.renamed(&self.input));
         }
-        let to = To::of(self.to, self.output()).about(self.output())?;
+        let to = product(self.to, self.output()).about(self.output())?;
         self.check_output(to).about(self.output())?;
         let reader = output::open(&self.input, AnyReader::options().verify(self.force.verify()));
         let reader = reader.about(&self.input)?;
-        match (&reader, to) {
+        let request = self.request(to).about(self.output())?;
+        match reader.convert(&request) {
+            Ok(Becoming::Tensors(set, target, options)) => self.sets(set, target, &options),
             #[cfg(feature = "rten")]
-            (AnyReader::Rten(model), To::Onnx) => self.onnx(model),
-            #[cfg(feature = "rten")]
-            (AnyReader::Rten(model), To::Rten(Some(version))) => self.rten(model, version),
-            #[cfg(feature = "rten")]
-            (AnyReader::Rten(_), To::Rten(None)) => {
+            Ok(Becoming::Onnx(export)) => self.onnx(export),
+            Ok(Becoming::Model(model)) => self.model(&reader, &model),
+            Err(Error::Impossible { format: Rten, to: Product::Rten(None) }) => {
                 Err(anyhow!("may be of either version: say --to rten1 or --to rten2"))
                     .about(self.output())
             }
-            #[cfg(feature = "circle")]
-            (AnyReader::Circle(model), To::Circle) if reader.format() == ModelFormat::TfLite => {
-                self.circle(model, Schema::Circle)
-            }
-            #[cfg(feature = "circle")]
-            (AnyReader::Circle(model), To::TfLite) if reader.format() == ModelFormat::Circle => {
-                self.circle(model, Schema::Tflite)
-            }
-            #[cfg(feature = "ptl")]
-            (AnyReader::Ptl(model), To::TorchScript) => self.torchscript(model),
-            #[cfg(feature = "ztensor")]
-            (
-                AnyReader::ZTensor(file),
-                To::Tensors(target @ (modelcrate::Target::ZTensor | modelcrate::Target::ZTensor2)),
-            ) if self.tensor.is_empty() && self.tensors.is_default() => self.migrate(file, target),
-            (reader, To::Tensors(target)) => self.sets(reader, target),
-            (reader, to) => Err(to.impossible(reader.format())).about(&self.input),
+            Err(error) => Err(error).about(&self.input),
         }
     }
 
-    fn sets(&self, reader: &AnyReader, target: modelcrate::Target) -> anyhow::Result<Outcome> {
-        let mut set = reader.tensor_set().about(&self.input)?;
+    fn request(&self, to: Product) -> anyhow::Result<Request> {
+        let mut request = Request::new(to);
+        request.verify = self.force.verify();
+        if let Some(target) = to.tensors().filter(|_| self.chooses()) {
+            request.tensors = Some(self.tensors.options(target)?);
+        }
+        #[cfg(feature = "rten")]
+        self.rten.ask(&mut request);
+        Ok(request)
+    }
+
+    fn sets(
+        &self,
+        mut set: TensorSet<'_>,
+        target: Target,
+        options: &ConvertOptions,
+    ) -> anyhow::Result<Outcome> {
         let names = set.tensors().iter().map(modelcrate::NamedTensor::name);
         check_meant(&self.tensor, "tensor", names).about(&self.input)?;
         set.retain(|name| is_meant(&self.tensor, name));
@@ -186,19 +180,23 @@ impl Convert {
             output: self.output(),
             force: self.force,
             write: self.write,
-            tensors: &self.tensors,
+            is_folder: self.tensors.is_folder(),
         };
-        job.run(&set, &self.input)
+        job.run(&set, options, &self.input)
+    }
+
+    /// Tells whether tensors are chosen or changed.
+    fn chooses(&self) -> bool {
+        !self.tensor.is_empty() || !self.tensors.is_default()
     }
 
     /// Refuses before all the work what cannot be.
-    fn check_output(&self, to: To) -> anyhow::Result<()> {
+    fn check_output(&self, to: Product) -> anyhow::Result<()> {
         let is_input = !is_stdio(self.output())
             && (self.input == self.output() || same_file(&self.input, self.output()));
         ensure!(!is_input, "is the input, expected another file");
-        let chooses = !self.tensor.is_empty() || !self.tensors.is_default();
         ensure!(
-            to.tensors().is_some() || !chooses,
+            to.tensors().is_some() || !self.chooses(),
             "{to} holds a model, of which tensors cannot be chosen"
         );
         #[cfg(feature = "rten")]
@@ -208,6 +206,17 @@ impl Convert {
         }
         self.write.check(self.output())
     }
+}
+
+/// Returns the format that was asked for, or that the name of the output says.
+pub(crate) fn product(to: Option<Product>, output: &Path) -> anyhow::Result<Product> {
+    if to.is_none() && is_stdio(output) {
+        bail!("has no name that says a format: give --to");
+    }
+    to.or_else(|| Product::from_path(output)).ok_or_else(|| {
+        let known: Vec<String> = Product::ENDS.into_iter().map(|end| format!(".{end}")).collect();
+        anyhow!("says no format by its end, expected one of {}, or --to", known.join(", "))
+    })
 }
 
 /// Returns the files of a folder whose names end in `end`, by name.

@@ -1,10 +1,12 @@
 use std::{path::PathBuf, str::FromStr};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
+use modelcrate::{Product, Target};
 use serde_json::Value;
 
 use crate::{
-    convert::{Tensors, To, sets},
+    address,
+    convert::{Tensors, product, sets},
     failure::About,
     options::{Force, is_stdio},
     outcome::Outcome,
@@ -35,7 +37,7 @@ pub(crate) struct Create {
     set: Vec<Entry>,
     /// The format of the output
     #[arg(long, value_name = "FORMAT")]
-    to: Option<To>,
+    to: Option<Product>,
     #[command(flatten)]
     force: Force,
     #[command(flatten)]
@@ -46,10 +48,14 @@ pub(crate) struct Create {
 
 impl Create {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let target = To::of(self.to, &self.output).about(&self.output)?;
-        let Some(target) = target.tensors() else {
-            return Err(target.holds_models()).about(&self.output);
+        let to = product(self.to, &self.output).about(&self.output)?;
+        let Some(target) = to.tensors() else {
+            let known: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
+            let known = known.join(", ");
+            return Err(anyhow!("{to} holds models, expected a format of tensors: {known}"))
+                .about(&self.output);
         };
+        let options = self.tensors.options(target).about(&self.output)?;
         ensure!(!self.sources.is_empty(), "nothing to put into the file: give --put or --from");
         let opened = self.sources.open(self.force)?;
         self.check_output().about(&self.output)?;
@@ -62,9 +68,9 @@ impl Create {
             output: &self.output,
             force: self.force,
             write: self.write,
-            tensors: &self.tensors,
+            is_folder: self.tensors.is_folder(),
         };
-        job.run(&set, &self.sources.inputs())
+        job.run(&set, &options, &self.sources.inputs())
     }
 
     fn check_output(&self) -> anyhow::Result<()> {
@@ -91,17 +97,27 @@ impl FromStr for Entry {
             bail!("{text:?} is neither KEY=TEXT nor KEY:=JSON");
         };
         let (key, value) = match key.strip_suffix(':') {
-            Some(key) => (key, json(value)?),
-            None => (key, Value::String(value.to_owned())),
+            Some(key) => {
+                let given = address::text(value)?;
+                let read = json(&given);
+                // What was hidden of it stays so.
+                let read = if given == value { read } else { read.map_err(|_| not_json(value)) };
+                (key, read?)
+            }
+            None => (key, Value::String(address::text(value)?)),
         };
         ensure!(!key.is_empty(), "{text:?} has no key");
         Ok(Self { key: key.to_owned(), value })
     }
 }
 
+fn not_json(text: &str) -> anyhow::Error {
+    anyhow!("{text:?} is not JSON")
+}
+
 /// Reads JSON, but no integers of more than 64 bits, which would be rounded.
 fn json(text: &str) -> anyhow::Result<Value> {
-    let value = text.parse().with_context(|| format!("{text:?} is not JSON"))?;
+    let value = text.parse().with_context(|| not_json(text))?;
     let bare = text.replace("\\\\", "").replace("\\\"", "");
     let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let words = bare.split('"').step_by(2).flat_map(|piece| piece.split(|c| !is_part(c)));

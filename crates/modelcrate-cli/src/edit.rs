@@ -21,6 +21,7 @@ use bytes::Bytes;
 use modelcrate::{Format, tensor_core::Extent};
 
 use crate::{
+    address,
     editing::{Editing, Opened},
     failure::About,
     fit::{self, Fit},
@@ -96,7 +97,7 @@ struct Changes {
     unset: Vec<String>,
     /// Set metadata; may be given several times. A VALUE for a carton that is not TOML is a string;
     /// @FILE for a Circle or TFLite model is the bytes of a file
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = address::text)]
     set: Vec<String>,
     #[command(flatten, next_help_heading = "How what is new is stored")]
     fit: Fit,

@@ -2,15 +2,17 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
+use modelcrate::tensor_core::draw::is_hidden;
+
 /// Escapes what would move the cursor, change colours, end the line, or turn the direction of
 /// writing: control characters and the invisible ones that reorder text.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_unsafe(c) { out.extend(c.escape_default()) } else { out.push(c) }
+        if is_hidden(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     Cow::Owned(out)
 }
@@ -27,7 +29,7 @@ pub(crate) fn escape_up_to(len: usize, text: &str) -> Cow<'_, str> {
 
 /// Like [`escape`], but for JSON of several lines, which stays JSON of the same meaning.
 pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
-    let shown = |c| !is_unsafe(c) || c == '\n';
+    let shown = |c| !is_hidden(c) || c == '\n';
     if text.chars().all(shown) {
         return Cow::Borrowed(text);
     }
@@ -41,12 +43,6 @@ pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
-}
-
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
-        || c == '\u{feff}'
 }
 
 #[cfg(test)]

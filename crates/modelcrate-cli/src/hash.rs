@@ -252,6 +252,8 @@ impl Hashed {
 impl Tensor {
     fn line(&self) -> String {
         let Self { name, dtype, shape, sha256 } = self;
+        // Of some formats it is a text of the file.
+        let dtype = escape(dtype);
         format!("{sha256} {dtype} {shape} {}\n", serde_json::json!(name))
     }
 }

@@ -348,7 +348,8 @@ fn of_file(text: &str) -> String {
 }
 
 fn dtype(tensor: &TensorSummary) -> String {
-    tensor.dtype.map_or_else(|| "?".to_owned(), |dtype| dtype.to_string())
+    let named = || tensor.logical_type.as_deref().map_or_else(|| "?".to_owned(), of_file);
+    tensor.dtype.map_or_else(named, |dtype| dtype.to_string())
 }
 
 fn stored(tensor: &TensorSummary) -> String {

@@ -62,6 +62,8 @@ mod progress;
 mod ptl;
 mod put;
 mod recover;
+#[cfg(feature = "page")]
+mod report;
 #[cfg(feature = "rten")]
 mod rten;
 mod safe_name;

@@ -46,6 +46,14 @@ pub(crate) struct Manner {
     #[cfg(feature = "remote")]
     #[arg(long, global = true)]
     pub(crate) requests: bool,
+    /// Ask other hosts than this machine by http, too, whose answers anybody on the way can read and change
+    #[cfg(feature = "remote")]
+    #[arg(long, global = true)]
+    pub(crate) allow_http: bool,
+    /// Use the proxy that the environment names
+    #[cfg(feature = "remote")]
+    #[arg(long, global = true)]
+    pub(crate) use_env_proxy: bool,
     /// How many threads may be used; as many as the system offers by default
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,

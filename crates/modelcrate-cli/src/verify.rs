@@ -190,8 +190,16 @@ impl Verify {
             findings.append(reader.check_sidecar(path, threads, |_| ()));
         }
         #[cfg(feature = "ztensor")]
-        if let (true, AnyReader::ZTensor(file)) = (self.canonical, &reader) {
-            findings.append(file.canonical());
+        if self.canonical {
+            match &reader {
+                AnyReader::ZTensor(file) => findings.append(file.canonical()),
+                #[allow(unreachable_patterns, reason = "without other formats")]
+                reader => {
+                    let format = reader.format().title();
+                    let message = format!("{format} has no canonical form, only zTensor 2 has one");
+                    findings.add(Finding::note("zt2/canonical", message));
+                }
+            }
         }
         #[cfg(feature = "circle")]
         if let (Some(Runtime::Onert), AnyReader::Circle(model)) = (self.runtime, &reader) {

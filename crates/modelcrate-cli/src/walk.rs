@@ -21,6 +21,8 @@ use crate::{options::is_stdio, output};
 pub(crate) struct Walked {
     pub(crate) files: Vec<Found>,
     pub(crate) skipped: Vec<PathBuf>,
+    /// Whether it means one file alone, be it there or not.
+    pub(crate) is_one: bool,
     /// Folders that are still to be walked.
     folders: Vec<PathBuf>,
     /// Where links are followed, all folders that there were, so that none is walked twice.
@@ -56,6 +58,10 @@ impl Found {
     /// Returns the files that an argument means which is not walked where it is a folder: itself, or those
     /// of a folder or pattern at an address.
     pub(crate) fn meant(input: &Path) -> Vec<Self> {
+        #[cfg(feature = "remote")]
+        if let Some(path) = address::local(input) {
+            return vec![Self::at(path)];
+        }
         #[cfg(feature = "remote")]
         if input.to_str().is_some_and(is_address) {
             let walked = Walked::of(input, false);
@@ -114,12 +120,16 @@ impl Faults {
 
 impl Walked {
     pub(crate) fn of(input: &Path, follow: bool) -> Self {
+        #[cfg(feature = "remote")]
+        if let Some(path) = address::local(input) {
+            return Self::of(&path, follow);
+        }
         let mut walked = Self::default();
         #[cfg(feature = "remote")]
         if let Some(listing) = address::listing(input).about(input).transpose() {
             match listing {
                 Ok(listing) => {
-                    walked.skipped = listing.skipped;
+                    (walked.skipped, walked.is_one) = (listing.skipped, listing.is_one);
                     walked.files.extend(listing.files.into_iter().map(|file| Found {
                         path: file.path(),
                         fault: None,
@@ -132,6 +142,7 @@ impl Walked {
         }
         if is_stdio(input) || !input.is_dir() || is_model_folder(input) {
             walked.found(input.to_owned());
+            walked.is_one = true;
             return walked;
         }
         walked.folders.push(input.to_owned());

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use super::{about_culprit, store::Compress};
 use crate::{
+    address,
     checked::Checked,
     escape::escape,
     failure::About,
@@ -61,22 +62,22 @@ struct AboutModel {
     #[arg(long, value_name = "KEY=VALUE", requires = "runner")]
     opt: Vec<RunnerOption>,
     /// The name of the model
-    #[arg(long, value_name = "TEXT", requires = "runner")]
+    #[arg(long, value_name = "TEXT", requires = "runner", value_parser = address::text)]
     name: Option<String>,
     /// The model in at most 100 characters
-    #[arg(long, value_name = "TEXT", requires = "runner")]
+    #[arg(long, value_name = "TEXT", requires = "runner", value_parser = address::text)]
     short_description: Option<String>,
     /// The model at any length, in Markdown
     #[arg(long, value_name = "FILE", requires = "runner")]
     description_file: Option<PathBuf>,
     /// The license, as an SPDX expression
-    #[arg(long, value_name = "TEXT", requires = "runner")]
+    #[arg(long, value_name = "TEXT", requires = "runner", value_parser = address::text)]
     license: Option<String>,
     /// The URL of the source
-    #[arg(long, value_name = "URL", requires = "runner")]
+    #[arg(long, value_name = "URL", requires = "runner", value_parser = address::text)]
     repository: Option<String>,
     /// The URL of the project
-    #[arg(long, value_name = "URL", requires = "runner")]
+    #[arg(long, value_name = "URL", requires = "runner", value_parser = address::text)]
     homepage: Option<String>,
     /// A platform that the model runs on; may be given several times, any without it
     #[arg(long, value_name = "TRIPLE", requires = "runner")]
@@ -307,7 +308,8 @@ impl FromStr for RunnerOption {
         let Some((key, value)) = super::split_pair(text) else {
             bail!("{text:?} is not KEY=VALUE, such as num_threads=4");
         };
-        Ok(Self(Change::set(format!("runner.opts.{}", key.trim()), NewValue::guess(value))))
+        let value = address::text(value)?;
+        Ok(Self(Change::set(format!("runner.opts.{}", key.trim()), NewValue::guess(&value))))
     }
 }
 

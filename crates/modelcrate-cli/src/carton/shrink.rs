@@ -8,7 +8,7 @@ use modelcrate::{
 use serde::Serialize;
 
 use super::rewrite::{Done, Rewrite};
-use crate::{failure::About, options::Size, outcome::Outcome};
+use crate::{address, failure::About, options::Size, outcome::Outcome};
 
 /// Link files of a carton instead of holding them
 ///
@@ -131,7 +131,10 @@ fn url_prefix(text: &str) -> anyhow::Result<String> {
     if !lower.starts_with("https://") && !lower.starts_with("http://") {
         bail!("is not an https URL");
     }
-    ensure!(!text.contains(['?', '#']), "has a query or a fragment, which cannot go on");
+    ensure!(
+        !address::text(text)?.contains(['?', '#']),
+        "has a query or a fragment, which cannot go on"
+    );
     Ok(text.trim_end_matches('/').to_owned())
 }
 

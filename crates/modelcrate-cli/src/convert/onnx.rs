@@ -2,10 +2,7 @@ use std::{fmt::Write as _, path::Path};
 
 use anyhow::{anyhow, ensure};
 use modelcrate::{
-    rten_format::{
-        Reader,
-        onnx::{Error, Export, Exported, ExternalData},
-    },
+    rten_format::onnx::{Error, Export, Exported, ExternalData},
     tensor_core::{Error as Core, Report},
 };
 use serde::Serialize;
@@ -32,7 +29,7 @@ struct Done<'a> {
 
 impl Convert {
     /// Exports a model to ONNX.
-    pub(super) fn onnx(&self, reader: &Reader) -> anyhow::Result<Outcome> {
+    pub(super) fn onnx(&self, export: Export<'_>) -> anyhow::Result<Outcome> {
         self.check_data().about(self.output())?;
         let to_stdout = is_stdio(self.output());
         let external = match self.rten.external_data {
@@ -41,7 +38,7 @@ impl Convert {
             None => ExternalData::Automatic,
         };
         let existing = self.write.existing();
-        let export = Export::new(reader).external_data(external).existing(existing);
+        let export = export.external_data(external).existing(existing);
         let export = export.input_types(&self.rten.input_type);
         let exported = match self.write.dry_run {
             _ if to_stdout => return self.onnx_to_stdout(export),

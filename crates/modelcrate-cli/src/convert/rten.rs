@@ -1,14 +1,10 @@
 use std::collections::HashSet;
 
 use anyhow::{Context as _, anyhow, ensure};
-use modelcrate::{
-    AnyReader,
-    rten_format::{Graph, Reader, Rewrite, WriteOptions},
-    tensor_core::DType,
-};
+use modelcrate::{AnyReader, Product, Request, rten_format::Graph, tensor_core::DType};
 
-use super::{Convert, To};
-use crate::{options::Size, outcome::Outcome, output, rten::Files};
+use super::Convert;
+use crate::{options::Size, output};
 
 /// How RTen models are converted.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,44 +31,28 @@ pub(super) struct Options {
 
 impl Options {
     /// Refuses options of other formats than the output is of.
-    pub(super) fn check(&self, to: To) -> anyhow::Result<()> {
+    pub(super) fn check(&self, to: Product) -> anyhow::Result<()> {
         for (is_given, name, of) in [
-            (self.external_data.is_some(), "--external-data", To::Onnx),
-            (!self.input_type.is_empty(), "--input-type", To::Onnx),
-            (self.wrap, "--wrap", To::Rten(Some(2))),
-            (self.inline_elements.is_some(), "--inline-elements", To::Rten(Some(2))),
-            (self.alignment.is_some(), "--alignment", To::Rten(Some(2))),
+            (self.external_data.is_some(), "--external-data", Product::Onnx),
+            (!self.input_type.is_empty(), "--input-type", Product::Onnx),
+            (self.wrap, "--wrap", Product::Rten(Some(2))),
+            (self.inline_elements.is_some(), "--inline-elements", Product::Rten(Some(2))),
+            (self.alignment.is_some(), "--alignment", Product::Rten(Some(2))),
         ] {
             ensure!(!is_given || to == of, "{name} is an option of what becomes {of}, not {to}");
         }
         Ok(())
     }
 
-    fn write(&self) -> WriteOptions {
-        let mut options = WriteOptions::default();
+    /// Adds what is said of version 2.
+    pub(super) fn ask(&self, request: &mut Request) {
         if let Some(elements) = self.inline_elements {
-            options = options.inline_elements(elements);
+            request.rten = request.rten.inline_elements(elements);
         }
-        self.alignment.map_or(options, |alignment| options.alignment(alignment))
-    }
-}
-
-impl Convert {
-    /// Writes a model as a version of its own format: 1 is the model data alone, which every release of
-    /// RTen reads; 2 has a header and the constants behind, as RTen's converter lays it out.
-    pub(super) fn rten(&self, reader: &Reader, version: u8) -> anyhow::Result<Outcome> {
-        let rewrite = Rewrite::new(reader).options(self.rten.write());
-        let files = Files {
-            input: self.input.clone(),
-            output: self.output().to_owned(),
-            force: self.force,
-            write: self.write,
-        };
-        files.rewrite(reader, version, |sink| match version {
-            1 => rewrite.write_v1(sink),
-            _ if self.rten.wrap => rewrite.write_wrapped(sink),
-            _ => rewrite.write_v2(sink),
-        })
+        if let Some(alignment) = self.alignment {
+            request.rten = request.rten.alignment(alignment);
+        }
+        request.wrap = self.wrap;
     }
 }
 

@@ -90,11 +90,11 @@ impl Tensors {
     }
 
     /// Tells whether a folder is written.
-    pub(super) const fn is_folder(&self) -> bool {
+    pub(crate) const fn is_folder(&self) -> bool {
         self.shard_size.is_some()
     }
 
-    fn options(&self, target: Target) -> anyhow::Result<ConvertOptions> {
+    pub(crate) fn options(&self, target: Target) -> anyhow::Result<ConvertOptions> {
         let mut names = BTreeMap::new();
         for Rename(old, new) in &self.rename {
             let twice = names.insert(old.clone(), new.clone()).is_some();
@@ -119,7 +119,8 @@ pub(crate) struct Job<'a> {
     pub(crate) output: &'a Path,
     pub(crate) force: Force,
     pub(crate) write: Writing,
-    pub(crate) tensors: &'a Tensors,
+    /// Whether it is a folder of shards.
+    pub(crate) is_folder: bool,
 }
 
 #[derive(Serialize)]
@@ -153,18 +154,22 @@ struct Refused<'a> {
 
 impl Job<'_> {
     /// Writes the file; `input` is what an error of reading is about.
-    pub(crate) fn run(&self, set: &TensorSet<'_>, input: &Path) -> anyhow::Result<Outcome> {
-        let options = self.tensors.options(self.target).about(self.output)?;
-        let conversion = match set.convert_to(self.target, &options) {
+    pub(crate) fn run(
+        &self,
+        set: &TensorSet<'_>,
+        options: &ConvertOptions,
+        input: &Path,
+    ) -> anyhow::Result<Outcome> {
+        let conversion = match set.convert_to(self.target, options) {
             Ok(conversion) => conversion,
             Err(refused) => return self.refuse(set, &refused),
         };
-        let is_folder = self.tensors.is_folder();
-        let kept = match is_folder {
+        let kept = match self.is_folder {
             true => self.write_folder(&conversion, input)?,
             false => self.write(&conversion, input)?,
         };
-        let files = conversion.files().filter(|_| is_folder).map(ConvertedFile::name).collect();
+        let files =
+            conversion.files().filter(|_| self.is_folder).map(ConvertedFile::name).collect();
         let outcome = kept.checked.outcome();
         let result = Done {
             path: self.output.display().to_string(),

@@ -11,6 +11,7 @@ use modelcrate::circle_format::{
 
 use super::{Changes, Job, content, unknown};
 use crate::{
+    address,
     editing::Changes as Changed,
     failure::About,
     options::{Force, Runtime},
@@ -22,7 +23,7 @@ use crate::{
 #[group(skip)]
 pub(super) struct Options {
     /// Set the description; an empty one removes it
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = address::text)]
     description: Option<String>,
     /// Make a signature of the inputs and outputs of a graph, the first one unless another is
     /// given, under the names of their tensors; may be given several times

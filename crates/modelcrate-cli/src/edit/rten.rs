@@ -11,6 +11,7 @@ use modelcrate::{
 
 use super::{Job, unknown};
 use crate::{
+    address,
     editing::{Changes, Editing, Opened},
     failure::About,
     outcome::Outcome,
@@ -200,7 +201,7 @@ impl FromStr for Attribute {
         let form = "NODE.FIELD=VALUE, such as softmax.axis=-1";
         let (place, value) = split_pair(text, form)?;
         let Some((name, field)) = place.rsplit_once('.') else { bail!("{text:?} is not {form}") };
-        Ok(Self(name.to_owned(), field.to_owned(), value.to_owned()))
+        Ok(Self(name.to_owned(), field.to_owned(), address::text(value)?))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::io::{ErrorKind, Write};
 
-use anyhow::anyhow;
 use modelcrate::{
     AnyReader, AnyTensor, Fitted,
     tensor_core::{Finding, Report, Severity, TensorInfo},
@@ -68,18 +67,11 @@ type Source<'s, 'a> = (&'s Taken<'a>, Option<Fitted<'s, 'a, usize>>);
 impl Job {
     /// Finds out, before anything is written, whether all tensors can be in a zTensor file.
     fn fitted<'s, 'a>(&self, sets: &'s [Taken<'a>]) -> anyhow::Result<Vec<Source<'s, 'a>>> {
-        let is_plain = self.changes.store.is_default() && self.changes.fit.is_default();
-        if let Some(taken) = sets.iter().find(|taken| !is_plain && is_stored(taken)) {
-            return Err(anyhow!(
-                "is of zTensor, whose tensors are copied as they are stored, without --compression, \
-                 --digest, --densify, --dequantize and --lossy"
-            ))
-            .about(taken.path);
-        }
         let options = self.changes.fit.options();
+        let is_copied = |taken: &_| self.changes.fit.is_default() && is_stored(taken);
         put::fit_each(sets, |taken| {
             let fitted =
-                (!is_stored(taken)).then(|| taken.set.fit_ztensor(&options)).transpose()?;
+                (!is_copied(taken)).then(|| taken.set.fit_ztensor(&options)).transpose()?;
             Ok((taken, fitted))
         })
     }
@@ -118,7 +110,7 @@ impl Job {
         Ok(())
     }
 
-    /// Takes tensors of a zTensor file as they are stored, with their attributes.
+    /// Takes tensors of a zTensor file with their attributes, as they are stored or as was asked for.
     fn copy<W: Write>(
         &self,
         editor: &mut Editor<W>,
@@ -135,7 +127,12 @@ impl Job {
             let info = stored.info().ok();
             let bytes = elements_len(info.clone());
             work.make_room(editor, name, info).about(&self.file)?;
-            let copied = editor.writer().copy_under(name, stored);
+            let copied = if self.changes.store.is_default() {
+                editor.writer().copy_under(name, stored)
+            } else {
+                let recoded = editor.writer().recode_under(name, stored);
+                recoded.map(|left_out| work.findings.append(left_out))
+            };
             let is_write = copied.as_ref().is_err_and(is_write);
             copied.about(if is_write { &self.file } else { path })?;
             done(bytes);
@@ -220,7 +217,7 @@ fn note_name<W: Write>(editor: &Editor<W>, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Tells whether tensors can be copied as they are stored.
+/// Tells whether tensors can be copied with all that the file says of them.
 fn is_stored(taken: &Taken<'_>) -> bool {
     match taken.reader {
         AnyReader::ZTensor(reader) => reader.generation() >= Generation::V1_1,

@@ -11,6 +11,7 @@ use modelcrate::{
 };
 
 use crate::{
+    address,
     failure::{About, malformed},
     output,
 };
@@ -96,7 +97,9 @@ impl FromStr for Parameter {
     fn from_str(text: &str) -> anyhow::Result<Self> {
         match text.split_once('=') {
             Some((name, value)) if !name.is_empty() => {
-                Ok(Self { name: name.to_owned(), value: value.to_owned() })
+                let is_file = value.starts_with('@');
+                let value = if is_file { value.to_owned() } else { address::text(value)? };
+                Ok(Self { name: name.to_owned(), value })
             }
             _ => bail!("{text:?} is not NAME=VALUE, such as side=224 or image=@photo.jpg"),
         }

@@ -13,6 +13,7 @@ mod pack;
 mod ptl;
 mod readme;
 mod remote;
+mod report;
 mod rten;
 mod run;
 mod schema;

@@ -2,7 +2,16 @@
 
 use std::{fs, path::Path, process::Command, sync::mpsc, thread, time::Duration};
 
-use modelcrate::{tensor_core::output::LockedFile, ztensor::Reader};
+use modelcrate::{
+    tensor_core::{
+        DType,
+        digest::{Algorithm, Digest},
+        output::LockedFile,
+    },
+    ztensor::{
+        ElementType, Encoding, Format as Layout, Reader, Role, Value, Version, WriteOptions,
+    },
+};
 use test_support::testdata;
 
 use crate::run::{fails, modelcrate, prints};
@@ -213,4 +222,161 @@ fn tensors_that_are_put_stay_as_they_are_stored() {
     assert_eq!(stored("m.zt", "s"), stored("sparse.zt", "csr0_f32"));
     assert_eq!(stored("m.zt", "a"), stored("attributes.zt", "t"));
     assert!(stored("m.zt", "a").2 != stored("m.zt", "s").2);
+}
+
+/// Writes a file of zTensor 2 with a tensor of each of some types, by their storage type and bytes.
+fn typed(path: &Path, types: &[(&str, ElementType, &[u8])]) {
+    let options = WriteOptions::default().version(Version::V2);
+    let mut writer = options.write_to(Vec::new()).unwrap();
+    for (name, elements, bytes) in types {
+        let mut object = writer.object(name).unwrap();
+        object.put(Role::Data, *elements, bytes).unwrap();
+        object.finish(Layout::Dense, [4]).unwrap();
+    }
+    fs::write(path, writer.finish().unwrap()).unwrap();
+}
+
+/// Puts other text of the same length into the manifest of a file of zTensor 2.
+fn patch(path: &Path, from: &str, to: &str) {
+    let mut file = fs::read(path).unwrap();
+    let manifest = Reader::open(path).unwrap().manifest().offset() as usize;
+    let footer = file.len() - 40;
+    let at = file[manifest..].windows(from.len()).position(|text| text == from.as_bytes());
+    file[manifest + at.unwrap()..][..to.len()].copy_from_slice(to.as_bytes());
+    let Digest::Xxh3(hash) = Algorithm::Xxh3.digest(&file[manifest..footer]) else { panic!() };
+    file[footer + 16..footer + 24].copy_from_slice(&hash.to_le_bytes());
+    fs::write(path, file).unwrap();
+}
+
+#[test]
+fn small_types_have_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let small = |name, bits| ElementType::Packed { name, bits };
+    typed(
+        &cd.join("small.zt"),
+        &[
+            ("a", small("f4_e2m1", 4), &[0x21; 2]),
+            ("b", small("f8_e4m3fnuz", 8), &[1; 4]),
+            ("c", small("f8_e5m2fnuz", 8), &[1; 4]),
+            ("d", small("f8_e8m0", 8), &[1; 4]),
+        ],
+    );
+    let text = prints(cd, &["inspect", "small.zt"]);
+    for name in ["f4_e2m1", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0"] {
+        assert!(text.contains(name), "{text}");
+    }
+    assert!(!text.contains('?'), "{text}");
+}
+
+/// They are what they are called, and the bytes that are stored.
+#[test]
+fn elements_of_unknown_types_are_hashed() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let path = cd.join("new.zt");
+    typed(&path, &[("a", ElementType::Packed { name: "f8_e8m0", bits: 8 }, b"\x01\x02\x03\x04")]);
+    patch(&path, "f8_e8m0", "f8_e9m9");
+    let line = prints(cd, &["hash", "--tensors", "new.zt"]);
+    let digits = Algorithm::Sha256.digest(b"\x01\x02\x03\x04").to_string().replace("sha256:", "");
+    assert_eq!(line, format!("{digits} f8_e9m9 [4] \"a\"\n"));
+    assert!(prints(cd, &["inspect", "new.zt"]).contains("f8_e9m9"));
+    let (status, text) = fails(cd, &["convert", "new.zt", "new.safetensors"]);
+    assert!(text.contains("has type \"f8_e9m9\", expected one of the format's"), "{status} {text}");
+}
+
+#[test]
+fn only_one_format_has_a_canonical_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = testdata("weights/model.safetensors");
+    fs::copy(from, folder.path().join("w.safetensors")).unwrap();
+    let text = prints(folder.path(), &["verify", "--canonical", "-v", "w.safetensors"]);
+    let note =
+        "note [zt2/canonical] a safetensors file has no canonical form, only zTensor 2 has one";
+    assert!(text.contains(note), "{text}");
+}
+
+/// (code - 8) × scale, by hand.
+#[test]
+fn packed_codes_become_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let map = |pairs: &[(&str, Value)]| {
+        Value::Map(pairs.iter().map(|(key, value)| (Value::from(*key), value.clone())).collect())
+    };
+    let number = Value::Integer;
+    let packing = [("word", "u8".into()), ("order", "lsb_first".into()), ("per_word", number(2))];
+    let attributes = |axis| {
+        [
+            ("bits", number(4)),
+            ("group_size", number(2)),
+            ("axis", number(axis)),
+            ("scale_form", Value::from("f32_factors")),
+            ("packing", map(&packing)),
+            ("zero_point", map(&[("form", "implied".into()), ("value", number(8))])),
+        ]
+    };
+    for (name, axis) in [("q.zt", 1), ("other.zt", 0)] {
+        let options = WriteOptions::default().version(Version::V2);
+        let mut writer = options.write_to(Vec::new()).unwrap();
+        let mut object = writer.object("q").unwrap();
+        object.set_attributes(&attributes(axis).into_iter().collect());
+        object.put(Role::Data, DType::U8, &[0x21, 0xf8]).unwrap();
+        let scales = [0.5_f32, 2.0].map(f32::to_le_bytes);
+        object.put(Role::Scales, DType::F32, scales.as_flattened()).unwrap();
+        object.finish(Layout::QuantGroup, [2, 2]).unwrap();
+        fs::write(cd.join(name), writer.finish().unwrap()).unwrap();
+    }
+    let expected = [-3.5_f32, -3.0, 0.0, 14.0].map(f32::to_le_bytes);
+    let (_, text) = fails(cd, &["convert", "q.zt", "q.safetensors"]);
+    assert!(text.contains("--dequantize"), "{text}");
+    prints(cd, &["convert", "--dequantize", "q.zt", "q.safetensors"]);
+    assert!(fs::read(cd.join("q.safetensors")).unwrap().ends_with(expected.as_flattened()));
+    let text = prints(cd, &["inspect", "--stats", "q.zt"]);
+    assert!(text.contains("-3.5000") && text.contains("14.0000"), "{text}");
+    assert!(text.contains("dequantized"), "{text}");
+
+    let text = prints(cd, &["inspect", "--stats", "other.zt"]);
+    assert!(text.contains("scales along axis 0"), "{text}");
+    let (status, text) = fails(cd, &["convert", "--dequantize", "other.zt", "q.npz"]);
+    assert!(text.contains("cannot be dequantized") && status == 2, "{status} {text}");
+}
+
+/// Attributes stay, and so do layouts.
+#[test]
+fn tensors_of_other_files_are_stored_as_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let valid = testdata("ztensor/valid/v1.1-ref");
+    fs::copy(testdata("ztensor/v2/valid/v2_mixed_4096.zt"), cd.join("from.zt")).unwrap();
+    fs::copy(testdata("ztensor/v2/valid/v2_canonical.zt"), cd.join("to.zt")).unwrap();
+    let from = Reader::open(cd.join("from.zt")).unwrap();
+    prints(
+        cd,
+        &["edit", "to.zt", "--from", "from.zt", "--compression", "zstd", "--digest", "sha256"],
+    );
+    let to = Reader::open(cd.join("to.zt")).unwrap();
+    assert!(to.validate().is_valid(), "{:?}", to.validate());
+    for tensor in from.tensors() {
+        let copy = to.tensor(tensor.name()).unwrap();
+        assert_eq!(copy.attributes().unwrap(), tensor.attributes().unwrap());
+        assert_eq!(copy.object().unwrap().format, tensor.object().unwrap().format);
+        for blob in copy.blobs().unwrap() {
+            let part = blob.component();
+            assert_eq!(part.encoding, Encoding::ZstdSeekable, "{}", tensor.name());
+            assert!(part.digest.as_deref().unwrap().starts_with("sha256:"));
+            let expected = tensor.blob(blob.role()).unwrap().unwrap().bytes().unwrap();
+            assert_eq!(blob.bytes().unwrap(), expected, "{}", tensor.name());
+        }
+    }
+    fs::copy(valid.join("scalars.zt"), cd.join("old.zt")).unwrap();
+    fs::copy(valid.join("digests.zt"), cd.join("more.zt")).unwrap();
+    prints(cd, &["edit", "old.zt", "--from", "more.zt", "--compression", "zstd"]);
+    let (old, more) = (cd.join("old.zt"), cd.join("more.zt"));
+    let [old, more] = [old, more].map(|path| Reader::open(path).unwrap());
+    for tensor in more.tensors() {
+        let copy = old.tensor(tensor.name()).unwrap();
+        assert_eq!(copy.object().unwrap().components[0].1.encoding, Encoding::Zstd);
+        assert_eq!(copy.bytes().unwrap(), tensor.bytes().unwrap());
+    }
 }
