@@ -6,15 +6,13 @@ use std::{
 };
 
 use modelcrate::{
-    AnyReader, ConvertOptions, Note, Target, TensorSet,
-    circle_format::{self, Schema},
-    ptl_spec,
-    rten_format::{Rewrite, onnx::Export},
+    AnyReader, Becoming, Conversion, ConvertOptions, Error, Note, Product, Request, Target,
+    TensorSet,
+    rten_format::onnx::{self, Export},
     tensor_core::{
-        Error as Core, Report, Verify,
+        Error as Core, Report, Source, Verify,
         output::{Existing, LockedFile, NewFile, Output},
     },
-    ztensor,
 };
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -54,97 +52,46 @@ pub(crate) fn convert(
     overwrite: bool,
 ) -> PyResult<String> {
     let existing = if overwrite { Existing::Replace } else { Existing::Keep };
-    let options = ConvertOptions::default().lossy(lossy).densify(densify).dequantize(dequantize);
+    let how = Output { existing, ..Output::default() };
     Ok(py.detach(|| {
-        let to = To::of(to, &output)?;
+        let mut request = Request::new(product(to, &output)?);
+        if lossy || densify || dequantize {
+            let options = ConvertOptions::default().lossy(lossy).densify(densify);
+            request.tensors = Some(options.dequantize(dequantize));
+        }
         if same_file(&input, &output) {
             return Err(Fault::usage("the output is the input, expected another file"));
         }
         let reader = reader::open(&input, AnyReader::options().verify(Verify::Once))?;
-        json(&to.write(&reader, &output, &options, existing)?)
+        let becoming = reader.convert(&request).map_err(|error| match error {
+            Error::Impossible { .. } => Fault::usage(format!("{input:?} {error}")),
+            error => error.into(),
+        })?;
+        json(&match becoming {
+            Becoming::Tensors(set, target, options) => {
+                write_tensors(&set, target, &output, &options, how)?
+            }
+            Becoming::Onnx(export) => export_onnx(export, &output, existing)?,
+            Becoming::Model(model) => {
+                let write = |sink: &mut NewFile| Ok(model.write(sink)?);
+                let check = |written| Ok(model.check(written)?);
+                write_file(&output, how, model.to().name(), write, check)?
+            }
+        })
     })?)
 }
 
-/// What a file can become.
-#[derive(Clone, Copy)]
-enum To {
-    Model(Schema),
-    Onnx,
-    Rten(u8),
-    Tensors(Target),
-    TorchScript,
-}
-
-impl To {
-    fn of(to: Option<&str>, output: &Path) -> Result<Self> {
-        let word = word(to, output);
-        Ok(match word.as_str() {
-            "circle" => Self::Model(Schema::Circle),
-            "tflite" => Self::Model(Schema::Tflite),
-            "onnx" => Self::Onnx,
-            "rten1" => Self::Rten(1),
-            "rten2" => Self::Rten(2),
-            "rten" => {
-                let message =
-                    "an RTen model may be of either version: expected to=\"rten1\" or \"rten2\"";
-                return Err(Fault::usage(message));
-            }
-            "torchscript" | "pt" => Self::TorchScript,
-            word => Self::Tensors(tensors(word)?),
-        })
+/// Returns what is asked for, or what a name ends in.
+pub(crate) fn product(to: Option<&str>, output: &Path) -> Result<Product> {
+    if let Some(to) = to {
+        return to.parse().map_err(|error| Fault::usage(format!("to: {error}")));
     }
-
-    fn write(
-        self,
-        reader: &AnyReader,
-        output: &Path,
-        options: &ConvertOptions,
-        existing: Existing,
-    ) -> Result<Done> {
-        match (reader, self) {
-            (AnyReader::ZTensor(file), Self::Tensors(Target::ZTensor)) => {
-                migrate(file, output, existing)
-            }
-            (reader, Self::Tensors(target)) => {
-                write_tensors(&reader.tensor_set()?, target, output, options, existing)
-            }
-            (AnyReader::Rten(model), Self::Onnx) => onnx(model, output, existing),
-            (AnyReader::Rten(model), Self::Rten(version)) => {
-                let rewrite = Rewrite::new(model);
-                let name = if version == 1 { "rten1" } else { "rten2" };
-                write(output, existing, name, &model.lint(), |sink| {
-                    let written = match version {
-                        1 => rewrite.write_v1(sink).map(drop),
-                        _ => rewrite.write_v2(sink).map(drop),
-                    };
-                    Ok(written.map_err(modelcrate::Error::from)?)
-                })
-            }
-            (AnyReader::Circle(model), Self::Model(schema)) if model.model().schema != schema => {
-                circle(model, schema, output, existing)
-            }
-            (AnyReader::Ptl(model), Self::TorchScript) => torchscript(model, output, existing),
-            (reader, _) => {
-                let title = reader.format().title();
-                Err(Fault::usage(format!("the file is {title}, which does not become that")))
-            }
-        }
-    }
-}
-
-/// Returns the target of a format of tensors.
-pub(crate) fn target(to: Option<&str>, output: &Path) -> Result<Target> {
-    tensors(&word(to, output))
-}
-
-/// Returns the word for a format: what is asked for, or what a name ends in.
-fn word(to: Option<&str>, output: &Path) -> String {
-    let end = || output.extension().and_then(|end| end.to_str()).unwrap_or_default();
-    to.unwrap_or_else(end).trim_start_matches('.').to_ascii_lowercase()
-}
-
-fn tensors(word: &str) -> Result<Target> {
-    word.parse().map_err(|error| Fault::usage(format!("{error}")))
+    Product::from_path(output).ok_or_else(|| {
+        let known = Product::ENDS.join(", .");
+        let message =
+            format!("{output:?} says no format by its end, expected one of .{known}, or to=");
+        Fault::usage(message)
+    })
 }
 
 fn same_file(input: &Path, output: &Path) -> bool {
@@ -157,100 +104,66 @@ pub(crate) fn write_tensors(
     target: Target,
     output: &Path,
     options: &ConvertOptions,
-    existing: Existing,
+    how: Output,
 ) -> Result<Done> {
-    let conversion = set.convert_to(target, options).map_err(|refused| {
-        let count = refused.len();
-        let first = refused.first().map(ToString::to_string).unwrap_or_default();
-        let more = if count > 1 { format!(", and {} more", count - 1) } else { String::new() };
-        Fault::refused(format!("{target} cannot hold it: {first}{more}"), refused)
-    })?;
-    let done = write(output, existing, target.name(), &Report::default(), |sink| {
+    let conversion = conversion(set, target, options)?;
+    let write = |sink: &mut NewFile| {
         for file in conversion.files() {
             file.write(&mut *sink, |_| ())?;
         }
-        Ok(())
-    })?;
+        Ok(Report::default())
+    };
+    let check = |written| Ok(AnyReader::from_source(written)?.lint());
+    let done = write_file(output, how, target.name(), write, check)?;
     let (notes, left_out) = (conversion.notes().to_vec(), conversion.left_out().to_vec());
     Ok(Done { notes, left_out, ..done })
 }
 
-/// Exports a model to ONNX.
-fn onnx(
-    model: &modelcrate::rten_format::Reader,
-    output: &Path,
-    existing: Existing,
-) -> Result<Done> {
-    let exported = Export::new(model).existing(existing).write(output);
-    let exported = exported.map_err(|error| match error {
-        modelcrate::rten_format::onnx::Error::Exists { path } => Fault::exists(&path),
+/// Finds out whether a file can hold tensors.
+pub(crate) fn conversion<'s, 'a>(
+    set: &'s TensorSet<'a>,
+    target: Target,
+    options: &ConvertOptions,
+) -> Result<Conversion<'s, 'a>> {
+    set.convert_to(target, options).map_err(|refused| {
+        let count = refused.len();
+        let first = refused.first().map(ToString::to_string).unwrap_or_default();
+        let more = if count > 1 { format!(", and {} more", count - 1) } else { String::new() };
+        Fault::refused(format!("{target} cannot hold it: {first}{more}"), refused)
+    })
+}
+
+fn export_onnx(export: Export<'_>, output: &Path, existing: Existing) -> Result<Done> {
+    let exported = export.existing(existing).write(output).map_err(|error| match error {
+        onnx::Error::Exists { path } => Fault::exists(&path),
         error => Fault::of(&error),
     })?;
     let nbytes = output.metadata().map(|file| file.len()).unwrap_or_default();
     Ok(Done { to: "onnx", nbytes, findings: exported.report, ..Done::default() })
 }
 
-fn circle(
-    model: &circle_format::Reader,
-    schema: Schema,
+/// Writes a file that appears whole and without errors, or not at all.
+fn write_file(
     output: &Path,
-    existing: Existing,
-) -> Result<Done> {
-    let converted = model.model().to_schema(schema).map_err(modelcrate::Error::from)?;
-    write(output, existing, schema.name(), &model.lint(), |sink| {
-        let options = circle_format::WriteOptions::default();
-        let written = options.write_to(sink, &converted).origin(model).finish();
-        Ok(written.map(drop).map_err(modelcrate::Error::from)?)
-    })
-}
-
-fn torchscript(model: &ptl_spec::Reader, output: &Path, existing: Existing) -> Result<Done> {
-    // What is copied as it is stored is not compared on the way.
-    let mut files = model.files().map_err(modelcrate::Error::from)?;
-    files.try_for_each(|file| file.verify().map(drop)).map_err(modelcrate::Error::from)?;
-    // It is for the full runtime, which the check says of it.
-    write(output, existing, "torchscript", &model.lint(), |sink| {
-        Ok(ptl_spec::torchscript(model, sink).map_err(modelcrate::Error::from)?)
-    })
-}
-
-/// Brings a zTensor file of any generation to 1.1, with all layouts and stored bytes as they are.
-fn migrate(file: &ztensor::Reader, output: &Path, existing: Existing) -> Result<Done> {
-    let mut changes = Report::default();
-    let done = write(output, existing, "ztensor", &file.lint(), |sink| {
-        let options = ztensor::WriteOptions::default().verify(Verify::Once);
-        let failed = modelcrate::Error::from;
-        let mut writer = options.write_to(sink).map_err(failed)?;
-        changes = ztensor::migrate(file, &mut writer).map_err(failed)?;
-        Ok(writer.finish().map(drop).map_err(failed)?)
-    })?;
-    Ok(Done { findings: changes, ..done })
-}
-
-/// Writes a file that appears whole and without new errors, or not at all.
-fn write(
-    output: &Path,
-    existing: Existing,
+    how: Output,
     to: &'static str,
-    before: &Report,
-    content: impl FnOnce(&mut NewFile) -> Result<()>,
+    write: impl FnOnce(&mut NewFile) -> Result<Report>,
+    check: impl FnOnce(Source) -> Result<Report>,
 ) -> Result<Done> {
     let is_there = output.symlink_metadata().is_ok();
-    if is_there && existing == Existing::Keep {
+    if is_there && how.existing == Existing::Keep {
         return Err(Fault::exists(output));
     }
     // Keeps editors out of a file that is replaced.
     let lock = output.exists().then(|| LockedFile::open(output)).transpose()?;
-    let mut file = Output::default().create(output)?;
-    content(&mut file)?;
+    let mut file = how.create(output)?;
+    let findings = write(&mut file)?;
     let failed = |source| Core::File { path: output.to_owned(), what: "writing", source };
     file.flush().map_err(failed)?;
-    let after = AnyReader::from_source(file.source()?)?.lint();
-    let (_, after) = after.split(|found| to == "torchscript" && found.rule == "ptl/not-lite");
-    if let Some(finding) = after.new_error_since(before) {
+    if let Some(finding) = check(file.source()?)?.new_error_since(&Report::default()) {
         return Err(finding.into());
     }
-    file.commit(existing)?;
+    file.commit(how.existing)?;
     drop(lock);
-    Ok(Done { to, nbytes: file.written(), ..Done::default() })
+    Ok(Done { to, nbytes: file.written(), findings, ..Done::default() })
 }

@@ -4,7 +4,7 @@
 //! # Data path
 //!
 //! ```text
-//! 1. Reader          a path, bytes or an object that reads    reader.rs, object.rs
+//! 1. Reader          a path, bytes or an object that reads    reader.rs, object.rs, exit.rs
 //! 2. Tensor          a place among the tensors of a reader    tensor.rs
 //! 3. Memory          its elements, for `NumPy`, `PyTorch` and     memory.rs
 //!                    whoever takes buffers or `DLPack`
@@ -19,6 +19,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "what Python passes becomes values")]
 
 mod convert;
+mod exit;
 mod fault;
 mod memory;
 mod object;
@@ -42,7 +43,7 @@ mod _native {
         convert::convert,
         memory::{Exporter, Memory},
         reader::{Reader, diff},
-        save::save,
+        save::{dump, save},
         tensor::Tensor,
     };
 
@@ -82,6 +83,8 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let end = wrap_pyfunction!(crate::exit::end, module)?;
+        module.py().import("atexit")?.call_method1("register", (end,))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

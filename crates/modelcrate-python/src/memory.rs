@@ -19,7 +19,10 @@ use pyo3::{
     types::{PyCapsule, PyDict, PyTuple},
 };
 
-use crate::fault::{Fault, Result};
+use crate::{
+    exit,
+    fault::{Fault, Result},
+};
 
 /// Maps a file, for callers who promise that nothing changes it meanwhile.
 pub(crate) fn map(path: &Path) -> Result<Source> {
@@ -35,6 +38,8 @@ pub(crate) struct Memory {
     start: NonNull<u8>,
     len: usize,
     is_writable: bool,
+    /// Whether the bytes are those of a file in memory.
+    is_view: bool,
     dtype: DType,
     element: Element,
     shape: Box<[isize]>,
@@ -164,6 +169,13 @@ impl Memory {
         Ok(Self::of(owner, dtype, element, shape, strides))
     }
 
+    /// Notes whether it lies in the bytes of a file that is in memory.
+    pub(crate) fn seen_in(self, file: Option<&[u8]>) -> Self {
+        let start = self.start.as_ptr().cast_const();
+        let is_view = file.is_some_and(|file| file.as_ptr_range().contains(&start));
+        Self { is_view: is_view || self.len == 0, ..self }
+    }
+
     fn of(
         mut owner: Owner,
         dtype: DType,
@@ -175,7 +187,17 @@ impl Memory {
             Owner::Shared(bytes) => (NonNull::from(&**bytes).cast(), bytes.len(), false),
             Owner::Owned(bytes) => (NonNull::from(&mut **bytes).cast(), bytes.len(), true),
         };
-        Self { _owner: owner, start, len, is_writable, dtype, element, shape, strides }
+        Self {
+            _owner: owner,
+            start,
+            len,
+            is_writable,
+            is_view: false,
+            dtype,
+            element,
+            shape,
+            strides,
+        }
     }
 }
 
@@ -223,6 +245,11 @@ impl Memory {
     }
 
     #[getter]
+    pub(crate) const fn is_view(&self) -> bool {
+        self.is_view
+    }
+
+    #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if self.shape.len() > MAX_RANK {
             // NumPy before 2 does not check, and writes behind the end of its own memory.
@@ -250,39 +277,10 @@ impl Memory {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let refused = |message: &str| Err(PyBufferError::new_err(message.to_owned()));
-        if stream.is_some() {
-            return refused("stream is given, expected None for memory of the host");
-        }
-        if dl_device.is_some_and(|device| device != Self::__dlpack_device__()) {
-            return refused("the device is another, expected that of the host, (1, 0)");
-        }
         if copy == Some(true) {
-            return refused(
-                "a copy is asked for, expected copy=None or False: tensor.numpy().copy()",
-            );
+            return refuse("a copy is asked for, expected copy=None or False");
         }
-        if cfg!(target_endian = "big") {
-            return refused("elements are little-endian, and this host is not");
-        }
-        let Some(tensor) = Tensor::of(slf.get()) else {
-            return refused("DLPack has no elements of 4 bits: take tensor.numpy()");
-        };
-        if max_version.is_some_and(|(major, _)| major >= 1) {
-            let flags = if slf.get().is_writable { 0 } else { READ_ONLY };
-            let version = Version { major: 1, minor: 0 };
-            return export(
-                slf,
-                |memory, tensor| Versioned { version, memory, delete: None, flags, tensor },
-                tensor,
-            );
-        }
-        if !slf.get().is_writable {
-            return refused(
-                "memory is read-only, which DLPack before 1.0 cannot say: take tensor.torch()",
-            );
-        }
-        export(slf, |memory, tensor| Unversioned { tensor, memory, delete: None }, tensor)
+        Asked::new(stream, max_version, dl_device)?.export(slf, false)
     }
 
     /// Hands out the bytes with what they are.
@@ -295,6 +293,71 @@ impl Memory {
         // SAFETY: Python passes a view to be filled.
         unsafe { fill(slf, view, flags) }
     }
+}
+
+/// How a consumer of `DLPack` asks for memory.
+pub(crate) struct Asked {
+    /// The latest that it takes.
+    version: (u32, u32),
+}
+
+impl Asked {
+    /// Takes what `__dlpack__` is called with.
+    pub(crate) fn new(
+        stream: Option<Bound<'_, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+    ) -> PyResult<Self> {
+        if stream.is_some() {
+            return refuse("stream is given, expected None for memory of the host");
+        }
+        if dl_device.is_some_and(|device| device != Memory::__dlpack_device__()) {
+            return refuse("the device is another, expected that of the host, (1, 0)");
+        }
+        Ok(Self { version: max_version.unwrap_or_default() })
+    }
+
+    /// Tells whether the consumer learns what is read-only.
+    pub(crate) const fn has_flags(&self) -> bool {
+        self.version.0 >= 1
+    }
+
+    /// Hands over memory; `is_alone` says that it was read for this consumer, who may write to it.
+    pub(crate) fn export<'py>(
+        &self,
+        memory: Bound<'py, Memory>,
+        is_alone: bool,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let Memory { is_writable, dtype, .. } = *memory.get();
+        if cfg!(target_endian = "big") {
+            return refuse("elements are little-endian, and this host is not");
+        }
+        let Some(tensor) = Tensor::of(memory.get()) else {
+            return refuse("DLPack has no elements of 4 bits: take tensor.numpy()");
+        };
+        let since = if matches!(dtype, DType::F8E4M3 | DType::F8E5M2) { (1, 1) } else { (0, 0) };
+        if self.version < since {
+            return refuse("DLPack has floats of 8 bits from 1.1 on: take tensor.torch()");
+        }
+        if self.has_flags() {
+            let flags = if is_writable { 0 } else { READ_ONLY };
+            let flags = if is_alone && is_writable { flags | IS_COPIED } else { flags };
+            let version = Version { major: 1, minor: since.1 };
+            return export(
+                memory,
+                |memory, tensor| Versioned { version, memory, delete: None, flags, tensor },
+                tensor,
+            );
+        }
+        if !is_writable {
+            return refuse("memory is read-only, which DLPack before 1.0 cannot say");
+        }
+        export(memory, |memory, tensor| Unversioned { tensor, memory, delete: None }, tensor)
+    }
+}
+
+pub(crate) fn refuse<T>(message: impl Into<String>) -> PyResult<T> {
+    Err(PyBufferError::new_err(message.into()))
 }
 
 /// What hands out buffers without being one: they are those of the memory that its method `_memory`
@@ -347,54 +410,73 @@ unsafe fn fill(
     view: *mut ffi::Py_buffer,
     flags: std::ffi::c_int,
 ) -> PyResult<()> {
-    let this = memory.get();
-    let asked = |flag: std::ffi::c_int| flags & flag == flag;
-    let is_refused = !this.is_writable && asked(ffi::PyBUF_WRITABLE);
-    if view.is_null() || is_refused {
-        // SAFETY: so the caller promises.
-        unsafe { no_buffer(view) };
-        return Err(PyBufferError::new_err("memory is read-only"));
-    }
-    if this.shape.len() > MAX_BUFFER_RANK {
-        // SAFETY: so the caller promises.
-        unsafe { no_buffer(view) };
-        return Err(PyBufferError::new_err("buffers have at most 64 dimensions"));
-    }
-    if cfg!(target_endian = "big") && this.element.size > 1 {
-        // SAFETY: so the caller promises.
-        unsafe { no_buffer(view) };
-        return Err(PyBufferError::new_err("elements are little-endian, and this host is not"));
-    }
-    let format = match (this.element.format, asked(ffi::PyBUF_FORMAT)) {
-        (Some(format), true) => format.as_ptr().cast_mut(),
-        (_, false) => std::ptr::null_mut(),
-        (None, true) => {
+    let filled = match memory.get().buffer(flags) {
+        Ok(buffer) if !view.is_null() => {
+            ffi::Py_buffer { obj: memory.into_any().into_ptr(), ..buffer }
+        }
+        refused => {
             // SAFETY: so the caller promises.
             unsafe { no_buffer(view) };
-            let name = this.dtype.name();
-            let message = format!("buffers have no elements of {name}: take tobytes() or numpy()");
-            return Err(PyBufferError::new_err(message));
+            return refused.and_then(|_| refuse("there is no view to be filled"));
         }
-    };
-    let (shape, strides) = (this.shape.as_ptr().cast_mut(), this.strides.as_ptr().cast_mut());
-    let filled = ffi::Py_buffer {
-        buf: this.start.as_ptr().cast(),
-        obj: memory.clone().into_any().into_ptr(),
-        len: isize::try_from(this.len)?,
-        itemsize: this.element.size.into(),
-        readonly: (!this.is_writable).into(),
-        ndim: std::ffi::c_int::try_from(this.shape.len())?,
-        format,
-        shape: if asked(ffi::PyBUF_ND) { shape } else { std::ptr::null_mut() },
-        strides: if asked(ffi::PyBUF_STRIDES) { strides } else { std::ptr::null_mut() },
-        suboffsets: std::ptr::null_mut(),
-        internal: std::ptr::null_mut(),
     };
     // SAFETY: it is a view to be filled, and not null. What it is told to point to is part of the
     // memory, to which it holds a reference; none of that moves, and Python writes to none of it but to
     // the elements of memory that is writable.
     unsafe { view.write(filled) };
     Ok(())
+}
+
+#[cfg(not(feature = "abi3-py310"))]
+impl Memory {
+    /// Describes it as is asked for, or refuses to, as `memoryview` does of an array like it.
+    fn buffer(&self, flags: std::ffi::c_int) -> PyResult<ffi::Py_buffer> {
+        let asked = |flag: std::ffi::c_int| flags & flag == flag;
+        if asked(ffi::PyBUF_WRITABLE) && !self.is_writable {
+            return refuse("memory is read-only");
+        }
+        if self.shape.len() > MAX_BUFFER_RANK {
+            return refuse("buffers have at most 64 dimensions");
+        }
+        if cfg!(target_endian = "big") && self.element.size > 1 {
+            return refuse("elements are little-endian, and this host is not");
+        }
+        let has_one_order = self.len == 0 || self.shape.iter().filter(|dim| **dim > 1).count() <= 1;
+        if asked(ffi::PyBUF_F_CONTIGUOUS) && !has_one_order {
+            return refuse("memory is row-major, and the first index is to run fastest");
+        }
+        let format = match self.element.format.filter(|_| asked(ffi::PyBUF_FORMAT)) {
+            Some(format) => format.as_ptr().cast_mut(),
+            None if asked(ffi::PyBUF_FORMAT) => {
+                let name = self.dtype.name();
+                return refuse(format!(
+                    "buffers have no elements of {name}: take tobytes() or numpy()"
+                ));
+            }
+            None => std::ptr::null_mut(),
+        };
+        let has_shape = asked(ffi::PyBUF_ND);
+        if !has_shape && !format.is_null() {
+            return refuse("bytes without a shape have no format");
+        }
+        // Of a scalar there is nothing to point to.
+        let given = |of: &[isize], is_asked| {
+            if is_asked && !of.is_empty() { of.as_ptr().cast_mut() } else { std::ptr::null_mut() }
+        };
+        Ok(ffi::Py_buffer {
+            buf: self.start.as_ptr().cast(),
+            obj: std::ptr::null_mut(),
+            len: isize::try_from(self.len)?,
+            itemsize: self.element.size.into(),
+            readonly: (!self.is_writable).into(),
+            ndim: if has_shape { std::ffi::c_int::try_from(self.shape.len())? } else { 1 },
+            format,
+            shape: given(&self.shape, has_shape),
+            strides: given(&self.strides, asked(ffi::PyBUF_STRIDES)),
+            suboffsets: std::ptr::null_mut(),
+            internal: std::ptr::null_mut(),
+        })
+    }
 }
 
 /// Hands over a tensor in the form of a version of `DLPack`.
@@ -470,7 +552,7 @@ trait Form: Sized {
             Box::from_raw(this.kept().cast::<Kept>())
         };
         // Where the interpreter is gone, so is the process soon.
-        let _ = Python::try_attach(|_| drop(kept));
+        let _ = exit::attach(|_| drop(kept));
     }
 }
 
@@ -573,3 +655,6 @@ const CPU: Device = Device { kind: 1, id: 0 };
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY`.
 const READ_ONLY: u64 = 1;
+
+/// `DLPACK_FLAG_BITMASK_IS_COPIED`.
+const IS_COPIED: u64 = 2;

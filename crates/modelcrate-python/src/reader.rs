@@ -8,34 +8,37 @@ use std::{
 use bytes::Bytes;
 use modelcrate::{
     AnyReader, AnyTensor, Coverage, DiffOptions, Format, ReadOptions, SummaryOptions, Verdict,
+    page::{Page, PageOptions},
     tensor_core::{Profile, Report, Source, Verify, compare::Tolerance, parallel},
 };
-use pyo3::{prelude::*, pybacked::PyBackedBytes};
+use pyo3::{PyTraverseError, PyVisit, prelude::*, pybacked::PyBackedBytes};
 use serde::Serialize;
 
 use crate::{
     fault::{Fault, Result},
     memory::Memory,
-    object::Object,
+    object::{Calls, Object},
     tensor::memory,
 };
 
 /// An open file of any format.
 #[pyclass(frozen, module = "modelcrate._native")]
 pub(crate) struct Reader {
-    pub(crate) state: Arc<State>,
+    /// Nothing once it is closed. Calls alone hold it longer, so that Python knows all that leads to an
+    /// object.
+    opened: RwLock<Option<Arc<Opened>>>,
+    calls: Arc<Calls>,
     /// Of a file at an address, where the store has one.
     etag: Option<String>,
 }
-
-/// What a reader and its tensors share: nothing once it is closed.
-pub(crate) struct State(RwLock<Option<Arc<Opened>>>);
 
 pub(crate) struct Opened {
     pub(crate) reader: AnyReader,
     path: Option<PathBuf>,
     entries: OnceLock<Vec<Entry>>,
     fault: Option<Interrupted>,
+    /// What reads the file.
+    object: Option<Object>,
 }
 
 /// Says what was in the way of reading a file at an address, if anything was.
@@ -61,14 +64,11 @@ enum Key {
     Place(usize),
 }
 
-impl State {
-    pub(crate) fn get(&self) -> Result<Arc<Opened>> {
-        let opened = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        opened.clone().ok_or_else(|| Fault::usage("the model is closed, expected an open one"))
-    }
-}
-
 impl Opened {
+    const fn new(reader: AnyReader) -> Self {
+        Self { reader, path: None, entries: OnceLock::new(), fault: None, object: None }
+    }
+
     /// Returns all tensors under names of which each stands once.
     pub(crate) fn entries(&self) -> Result<&[Entry]> {
         if let Some(entries) = self.entries.get() {
@@ -137,7 +137,7 @@ impl Reader {
                 false => options.open(&path).map_err(Fault::from),
             };
             let reader = opened.map_err(|fault| fault.about(&path))?;
-            Ok::<_, Fault>(Self::new(reader, Some(path)))
+            Ok::<_, Fault>(Self::new(Opened { path: Some(path), ..Opened::new(reader) }))
         })?)
     }
 
@@ -153,7 +153,8 @@ impl Reader {
         let options = options(lenient, verify)?;
         Ok(py.detach(|| {
             let Remotely { reader, etag, fault } = at_address(address, options)?;
-            Ok::<_, Fault>(Self { etag, ..Self::with(reader, None, Some(fault)) })
+            let opened = Opened { fault: Some(fault), ..Opened::new(reader) };
+            Ok::<_, Fault>(Self { etag, ..Self::new(opened) })
         })?)
     }
 
@@ -169,7 +170,7 @@ impl Reader {
         let options = options(lenient, verify)?;
         Ok(py.detach(|| {
             let reader = options.from_bytes(Bytes::from_owner(data))?;
-            Ok::<_, Fault>(Self::new(reader, None))
+            Ok::<_, Fault>(Self::new(Opened::new(reader)))
         })?)
     }
 
@@ -183,27 +184,36 @@ impl Reader {
         lenient: bool,
         verify: Option<&str>,
     ) -> PyResult<Self> {
-        let options = options(lenient, verify)?;
-        Ok(py.detach(|| {
-            let reader = options.from_source(Source::from_read_at(Object::new(object, length)))?;
-            Ok::<_, Fault>(Self::new(reader, None))
-        })?)
+        let (options, calls) = (options(lenient, verify)?, Arc::<Calls>::default());
+        let object = Object::new(object, length, Arc::clone(&calls));
+        let reader = calls.run(py, || Ok(options.from_source(object.source())?))?;
+        Ok(Self { calls, ..Self::new(Opened { object: Some(object), ..Opened::new(reader) }) })
     }
 
     /// Lets go of the file; what was read of it stays.
     fn close(&self, py: Python<'_>) {
-        let opened = self.state.0.write().unwrap_or_else(PoisonError::into_inner).take();
+        let opened = self.take();
         py.detach(|| drop(opened));
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(opened) = self.opened.try_read() else { return Ok(()) };
+        let object = opened.as_ref().and_then(|opened| opened.object.as_ref());
+        object.map_or(Ok(()), |object| object.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        drop(self.take());
     }
 
     #[getter]
     fn closed(&self) -> bool {
-        self.state.get().is_err()
+        self.get().is_err()
     }
 
     #[getter]
     fn format(&self) -> PyResult<&'static str> {
-        Ok(self.state.get()?.reader.format().name())
+        Ok(self.get()?.reader.format().name())
     }
 
     #[getter]
@@ -214,23 +224,21 @@ impl Reader {
     /// The bytes of the file; None of a folder.
     #[getter]
     fn nbytes(&self) -> PyResult<Option<u64>> {
-        let opened = self.state.get()?;
+        let opened = self.get()?;
         let source = opened.reader.source();
         Ok(source.map(Source::len))
     }
 
     /// Returns the names of all tensors.
     fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(py.detach(|| {
-            let opened = self.state.get()?;
-            Ok::<_, Fault>(opened.entries()?.iter().map(|entry| entry.name.clone()).collect())
-        })?)
+        self.call(py, |opened| {
+            Ok(opened.entries()?.iter().map(|entry| entry.name.clone()).collect())
+        })
     }
 
     /// Reads the elements of the tensor of a name; None where there is none.
     fn read(&self, py: Python<'_>, name: &str, owned: bool) -> PyResult<Option<Memory>> {
-        Ok(py.detach(|| {
-            let opened = self.state.get()?;
+        self.call(py, |opened| {
             let read = |tensor| Ok::<_, Fault>(Some(memory(tensor, owned, false, false)?));
             if let Some(tensor) = opened.reader.tensor(name)? {
                 return read(tensor);
@@ -239,31 +247,29 @@ impl Reader {
                 Some(place) => read(opened.tensor(place)?),
                 None => Ok(None),
             }
-        })?)
+        })
     }
 
     /// Reads the elements of all tensors, several at once, each into memory of its own.
     fn read_all(&self, py: Python<'_>) -> PyResult<Vec<Memory>> {
-        Ok(py.detach(|| {
-            let opened = self.state.get()?;
+        self.call(py, |opened| {
             let places: Vec<usize> = (0..opened.entries()?.len()).collect();
             let read = |place: &usize| memory(opened.tensor(*place)?, true, false, false);
             parallel::map(&places, parallel::available(), read).into_iter().collect::<Result<_>>()
-        })?)
+        })
     }
 
     /// Describes the file as JSON.
     fn summary(&self, py: Python<'_>, digests: bool, stats: bool, values: u64) -> PyResult<String> {
-        Ok(py.detach(|| {
+        self.call(py, |opened| {
             let options = SummaryOptions::default().digests(digests).stats(stats).values(values);
-            json(&self.state.get()?.reader.summary(options))
-        })?)
+            json(&opened.reader.summary(options))
+        })
     }
 
     /// Checks every byte, or all but tensor data, and returns the report as JSON.
     fn check(&self, py: Python<'_>, data: bool) -> PyResult<String> {
-        Ok(py.detach(|| {
-            let opened = self.state.get()?;
+        self.call(py, |opened| {
             let reader = &opened.reader;
             let mut findings = if data { reader.validate() } else { reader.lint() };
             // What a server did not send says nothing of the file.
@@ -280,48 +286,90 @@ impl Reader {
                 coverage: reader.coverage(),
                 findings,
             })
-        })?)
+        })
     }
 
     /// Returns the digest of the tensors.
     fn hash(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(py.detach(|| {
-            let opened = self.state.get()?;
+        self.call(py, |opened| {
             let set = opened.reader.tensor_set()?;
             Ok::<_, Fault>(set.content_hash(parallel::available(), |_| ())?.digest.to_string())
-        })?)
+        })
     }
 
     /// Returns the content of a file inside; None where there is none of the path.
     fn file(&self, py: Python<'_>, path: &str) -> PyResult<Option<Vec<u8>>> {
-        Ok(py.detach(|| {
-            let opened = self.state.get()?;
+        self.call(py, |opened| {
             let Some(file) = opened.reader.file(path)? else { return Ok(None) };
             let mut content = Vec::new();
             file.copy_to(&mut content)?;
             Ok::<_, Fault>(Some(content))
-        })?)
+        })
+    }
+
+    /// Returns a page about the file, as the command makes it: HTML, or Markdown.
+    fn report(
+        &self,
+        py: Python<'_>,
+        stats: bool,
+        digests: bool,
+        is_markdown: bool,
+    ) -> PyResult<String> {
+        self.call(py, |opened| {
+            let name = opened.path.as_deref().unwrap_or(Path::new("")).display().to_string();
+            let (reader, options) = (&opened.reader, PageOptions::default());
+            let options = options.stats(stats).digests(digests);
+            let mut findings = reader.validate();
+            if let Some(path) = opened.path.as_deref() {
+                findings.append(reader.check_sidecar(path, parallel::available(), |_| ()));
+            }
+            let page = Page::of(&name, Some(reader), findings, options);
+            if let Some(fault) = opened.fault.as_ref().and_then(|fault| fault()) {
+                return Err(Fault::io(fault));
+            }
+            let mut text = Vec::new();
+            let written = if is_markdown { page.markdown(&mut text) } else { page.html(&mut text) };
+            // It goes to memory, and is made of texts.
+            written.map_err(|error| Fault::io(error.to_string()))?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        })
     }
 
     /// Returns the graph as JSON, as the command prints it.
     fn graph(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(py.detach(|| {
-            let opened = self.state.get()?;
+        self.call(py, |opened| {
             let path = opened.path.as_deref().unwrap_or(Path::new("")).display().to_string();
-            modelcrate_cli::graph_json(&opened.reader, path)
-                .map_err(|error| Fault::unsupported(format!("{error:#}")))
-        })?)
+            let graph = modelcrate_cli::graph_json(&opened.reader, path);
+            graph.map_err(|error| match error.downcast::<modelcrate::Error>() {
+                Ok(error) => error.into(),
+                Err(error) => Fault::unsupported(format!("{error:#}")),
+            })
+        })
     }
 }
 
 impl Reader {
-    fn new(reader: AnyReader, path: Option<PathBuf>) -> Self {
-        Self::with(reader, path, None)
+    fn new(opened: Opened) -> Self {
+        let opened = RwLock::new(Some(Arc::new(opened)));
+        Self { opened, calls: Arc::default(), etag: None }
     }
 
-    fn with(reader: AnyReader, path: Option<PathBuf>, fault: Option<Interrupted>) -> Self {
-        let opened = Opened { reader, path, entries: OnceLock::new(), fault };
-        Self { state: Arc::new(State(RwLock::new(Some(Arc::new(opened))))), etag: None }
+    pub(crate) fn get(&self) -> Result<Arc<Opened>> {
+        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        opened.clone().ok_or_else(|| Fault::usage("the model is closed, expected an open one"))
+    }
+
+    fn take(&self) -> Option<Arc<Opened>> {
+        self.opened.write().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Does with the file what may take long; others have the interpreter meanwhile.
+    pub(crate) fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Opened) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        self.calls.run(py, || work(&*self.get()?))
     }
 }
 
@@ -335,13 +383,13 @@ pub(crate) fn diff(
     tolerance: Option<(f64, f64)>,
     tensors_only: bool,
 ) -> PyResult<String> {
-    Ok(py.detach(|| {
-        let mut options = DiffOptions::default();
-        options.tensors_only = tensors_only;
-        options.tolerance = tolerance.map(|(rtol, atol)| Tolerance { rtol, atol, equal_nan: true });
-        let (old, new) = (old.state.get()?, new.state.get()?);
-        json(&old.reader.diff(&new.reader, &options, |_| true, |_| ())?)
-    })?)
+    let mut options = DiffOptions::default();
+    options.tensors_only = tensors_only;
+    options.tolerance = tolerance.map(|(rtol, atol)| Tolerance { rtol, atol, equal_nan: true });
+    let call = new.calls.begin()?;
+    let found = old
+        .call(py, |old| json(&old.reader.diff(&new.get()?.reader, &options, |_| true, |_| ())?));
+    call.end(py).and(found)
 }
 
 fn options(lenient: bool, verify: Option<&str>) -> Result<ReadOptions> {

@@ -1,43 +1,46 @@
 //! Tensors that are read when they are asked for.
 
-use std::sync::Arc;
-
 use modelcrate::{
     AnyTensor, Content, QuantizationSummary, carton_format,
-    tensor_core::{DType, Limits, Shape, TensorBuf},
+    tensor_core::{DType, Limits, Shape, Source, TensorBuf, Verified},
     weights::ElementType,
 };
 use pyo3::{
+    PyTraverseError, PyVisit,
     prelude::*,
-    types::{PyBytes, PyTuple},
+    types::{PyBytes, PyCapsule, PyTuple},
 };
 
 use crate::{
     fault::{Fault, Result},
-    memory::{Exporter, Memory, Owner},
-    reader::{Reader, State},
+    memory::{Asked, Exporter, Memory, Owner, refuse},
+    reader::Reader,
 };
 
 /// A tensor of an open file.
 #[pyclass(frozen, subclass, extends = Exporter, module = "modelcrate._native")]
 pub(crate) struct Tensor {
-    /// The model that it is of, for the other half of the package.
-    model: Py<PyAny>,
-    state: Arc<State>,
+    /// What the other half of the package knows of the model.
+    opened: Py<PyAny>,
+    reader: Py<Reader>,
     place: usize,
 }
 
 #[pymethods]
 impl Tensor {
     #[new]
-    fn new(model: Py<PyAny>, reader: &Reader, place: usize) -> PyClassInitializer<Self> {
-        let tensor = Self { model, state: Arc::clone(&reader.state), place };
-        PyClassInitializer::from(Exporter).add_subclass(tensor)
+    fn new(opened: Py<PyAny>, reader: Py<Reader>, place: usize) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Exporter).add_subclass(Self { opened, reader, place })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.opened)?;
+        visit.call(&self.reader)
     }
 
     #[getter]
-    fn _model(&self, py: Python<'_>) -> Py<PyAny> {
-        self.model.clone_ref(py)
+    fn _opened(&self, py: Python<'_>) -> Py<PyAny> {
+        self.opened.clone_ref(py)
     }
 
     #[getter]
@@ -47,19 +50,19 @@ impl Tensor {
 
     #[getter]
     fn name(&self) -> PyResult<String> {
-        let opened = self.state.get()?;
+        let opened = self.reader.get().get()?;
         let entry = opened.entries()?.get(self.place);
         Ok(entry.map(|entry| entry.name.clone()).unwrap_or_default())
     }
 
     #[getter]
     fn dtype(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(py.detach(|| self.with_content(|content, _| Ok(content.to_string())))?)
+        self.content(py, |content, _| Ok(content.to_string()))
     }
 
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let shape = py.detach(|| self.with_content(|_, shape| Ok(shape.dims().to_vec())))?;
+        let shape = self.content(py, |_, shape| Ok(shape.dims().to_vec()))?;
         PyTuple::new(py, shape)
     }
 
@@ -67,31 +70,46 @@ impl Tensor {
     /// where they are not all of one length.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        Ok(py.detach(|| {
-            self.with_content(|content, shape| match content {
-                Content::Elements(ElementType::Plain(DType::Str)) => Ok(None),
-                Content::Elements(element_type) => {
-                    Ok(element_type.byte_len(shape).map_err(modelcrate::Error::from)?)
-                }
-                _ => Ok(None),
-            })
-        })?)
+        self.content(py, |content, shape| match content {
+            Content::Elements(ElementType::Plain(DType::Str)) => Ok(None),
+            Content::Elements(element_type) => {
+                Ok(element_type.byte_len(shape).map_err(modelcrate::Error::from)?)
+            }
+            _ => Ok(None),
+        })
     }
 
     /// Reads its elements: into memory of its own where `owned` asks for that, or where they have to
     /// be decoded, dequantized or moved; with `bits` as whole numbers of the same width.
     fn read(&self, py: Python<'_>, owned: bool, dequantize: bool, bits: bool) -> PyResult<Memory> {
-        Ok(py.detach(|| {
-            let opened = self.state.get()?;
-            memory(opened.tensor(self.place)?, owned, dequantize, bits)
-        })?)
+        self.reader.get().call(py, |opened| {
+            let memory = memory(opened.tensor(self.place)?, owned, dequantize, bits)?;
+            Ok(memory.seen_in(opened.reader.source().and_then(Source::as_slice)))
+        })
+    }
+
+    /// Hands out its elements as `DLPack`.
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let asked = Asked::new(stream, max_version, dl_device)?;
+        let memory = self.read(py, copy.unwrap_or(!asked.has_flags()), false, false)?;
+        if copy == Some(false) && !memory.is_view() {
+            return refuse("elements have to be read or decoded, expected copy=None or True");
+        }
+        asked.export(Bound::new(py, memory)?, true)
     }
 
     /// Reads its elements as bytes; of blocks those that are stored.
     fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| {
-            let opened = self.state.get()?;
-            Ok::<_, Fault>(match opened.tensor(self.place)? {
+        let bytes = self.call(py, |tensor| {
+            Ok(match tensor {
                 AnyTensor::Weights(tensor)
                     if !matches!(tensor.element_type(), ElementType::Plain(_)) =>
                 {
@@ -105,27 +123,38 @@ impl Tensor {
 
     /// Returns the texts of a tensor of texts.
     fn strings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(py.detach(|| match self.state.get()?.tensor(self.place)? {
+        self.call(py, |tensor| match tensor {
             AnyTensor::Carton(tensor) if tensor.kind() == carton_format::TensorKind::Strings => {
                 Ok(tensor.strings().map_err(modelcrate::Error::from)?)
             }
             _ => Err(Fault::usage("elements are not texts")),
-        })?)
+        })
     }
 
     /// Compares its bytes with the digest that the file holds for them; tells whether there is one.
     fn verify(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(py.detach(|| {
-            let verified = self.state.get()?.tensor(self.place)?.verify()?;
-            Ok::<_, Fault>(verified == modelcrate::tensor_core::Verified::Digest)
-        })?)
+        self.call(py, |tensor| Ok(tensor.verify()? == Verified::Digest))
     }
 }
 
 impl Tensor {
-    fn with_content<T>(&self, get: impl Fn(&Content, &Shape) -> Result<T>) -> Result<T> {
-        let (content, shape) = self.state.get()?.tensor(self.place)?.content()?;
-        get(&content, &shape)
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(AnyTensor<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        self.reader.get().call(py, |opened| work(opened.tensor(self.place)?))
+    }
+
+    fn content<T: Send>(
+        &self,
+        py: Python<'_>,
+        get: impl FnOnce(&Content, &Shape) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        self.call(py, |tensor| {
+            let (content, shape) = tensor.content()?;
+            get(&content, &shape)
+        })
     }
 }
 

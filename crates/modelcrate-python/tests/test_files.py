@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -109,9 +110,19 @@ def test_switching_from_safetensors_is_one_import(tmp_path: Path) -> None:
             assert not np.shares_memory(mine[...], mine[...])
             assert mine.get_shape() == other.get_shape() and mine.get_dtype() == other.get_dtype()
             np.testing.assert_array_equal(mine[1:], other[1:])
+        assert list(ours.get_tensors()) == list(theirs.get_tensors())
+        same(ours.get_tensors())
+        assert {name for name in dir(theirs) if not name.startswith("_")} <= set(dir(ours))
         with pytest.raises(modelcrate.UsageError, match="there is no tensor 'none'"):
             ours.get_tensor("none")
     same(modelcrate.numpy.load(path.read_bytes()))
+    assert modelcrate.numpy.save(tensor_dict=ARRAYS, metadata={"k": "v"}) == path.read_bytes()
+    modelcrate.numpy.save_file(tensor_dict=ARRAYS, filename=path, metadata={"k": "v"})
+    assert safetensors.numpy.save(ARRAYS, {"k": "v"}) == path.read_bytes()
+    for backend in ("mmap", "pread"):
+        assert len(modelcrate.numpy.safe_open(path, "np", backend=backend).keys()) == len(ARRAYS)
+    with pytest.raises(modelcrate.UsageError, match="backend is 'none'"):
+        modelcrate.numpy.safe_open(path, "np", backend="none")
     with pytest.raises(modelcrate.UsageError, match="expected \"np\""):
         modelcrate.numpy.safe_open(path, "pt")
 
@@ -144,11 +155,59 @@ def test_complex_and_small_floats_are_saved_where_the_format_has_them(tmp_path: 
     same(modelcrate.load_file(tmp_path / "a.zt"), small)
 
 
+def test_names_without_an_end_are_of_safetensors(tmp_path: Path) -> None:
+    done = modelcrate.save_file(ARRAYS, tmp_path / "model")
+    assert done.to == "safetensors"
+    same(safetensors.numpy.load_file(tmp_path / "model"))
+    assert modelcrate.save_file(ARRAYS, tmp_path / "model", to="npz").to == "npz"
+    with pytest.raises(modelcrate.UsageError, match="expected one of"):
+        modelcrate.convert(tmp_path / "model", tmp_path / "other")
+    with pytest.raises(modelcrate.UsageError, match="npz cannot hold it"):
+        modelcrate.save_file({}, tmp_path / "none", to="npz")
+    assert modelcrate.numpy.save({}) == safetensors.numpy.save({})
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="calls are listed by strace")
+def test_files_are_forced_to_the_disk_unless_that_is_left_out(tmp_path: Path) -> None:
+    strace = shutil.which("strace")
+    if strace is None or subprocess.run([strace, "true"], capture_output=True).returncode != 0:
+        pytest.skip("there is no strace, or it may not look")
+    for sync in (True, False):
+        program = (
+            "import modelcrate, numpy, sys;"
+            f"modelcrate.save_file({{'w': numpy.ones(3)}}, sys.argv[1], sync={sync})"
+        )
+        path, log = tmp_path / f"{sync}.npz", tmp_path / "log"
+        calls = [strace, "-f", "-e", "trace=fsync,fdatasync", "-o", str(log)]
+        subprocess.run([*calls, sys.executable, "-c", program, path], check=True)
+        assert ("sync(" in log.read_text()) == sync
+        assert modelcrate.verify(path).valid
+
+
+def test_paths_may_be_bytes_of_the_system(testdata: Path, tmp_path: Path) -> None:
+    class Named:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+        def __fspath__(self) -> Any:
+            return os.fsencode(self.path)
+
+    path: Any = Named(tmp_path / "a.safetensors")
+    modelcrate.save_file(ARRAYS, path)
+    same(modelcrate.load_file(path))
+    modelcrate.convert(path, Named(tmp_path / "a.npz"))
+    assert modelcrate.diff(path, tmp_path / "a.npz").equal
+    with modelcrate.numpy.safe_open(path) as file:
+        same(file.get_tensors())
+
+
 def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     with pytest.raises(modelcrate.UnsupportedError, match="elements are <U1"):
         modelcrate.save_file({"w": np.array(["a"])}, tmp_path / "a.npz")
-    with pytest.raises(modelcrate.UsageError, match="is not a format of tensors"):
+    with pytest.raises(modelcrate.UsageError, match="says no format by its end"):
         modelcrate.save_file(ARRAYS, tmp_path / "a.bin")
+    with pytest.raises(modelcrate.UsageError, match="expected a format of tensors"):
+        modelcrate.save_file(ARRAYS, tmp_path / "a.onnx")
     with pytest.raises(modelcrate.IoError):
         modelcrate.save_file(ARRAYS, tmp_path / "none" / "a.npz")
     assert not list(tmp_path.iterdir())
@@ -167,6 +226,9 @@ def test_conversions_are_those_of_the_command(testdata: Path, tmp_path: Path) ->
         path = tmp_path / f"a.{end}"
         modelcrate.convert(testdata / source, path, lossy=True, dequantize=True, densify=True)
         assert modelcrate.verify(path).valid
+    scalars = testdata / "ztensor/valid/v1.1-ref/scalars.zt"
+    done = modelcrate.convert(scalars, tmp_path / "b.zt", to="zt2")
+    assert done.to == "zt2" and modelcrate.open(tmp_path / "b.zt").version.startswith("2")
     modelcrate.convert(testdata / "rten/valid/mlp.v1.rten", tmp_path / "b.rten", to="rten2")
     assert modelcrate.open(tmp_path / "b.rten").version == "2"
     with modelcrate.open(testdata / "nnpackage/valid/01_minimal_circle_stored.zip") as package:
@@ -187,12 +249,16 @@ def test_conversions_that_cannot_be_leave_nothing(testdata: Path, tmp_path: Path
     with pytest.raises(FileExistsError, match="overwrite=True"):
         modelcrate.convert(source, path)
     modelcrate.convert(source, path, overwrite=True)
-    with pytest.raises(modelcrate.UsageError, match="which does not become that"):
+    with pytest.raises(modelcrate.UsageError, match="which cannot become circle: it can become onnx"):
         modelcrate.convert(source, tmp_path / "a.circle")
     with pytest.raises(modelcrate.UsageError, match="the output is the input"):
         modelcrate.convert(path, path, overwrite=True)
-    with pytest.raises(modelcrate.UsageError, match="rten1"):
+    with pytest.raises(modelcrate.UsageError, match="cannot become rten: it can become onnx, rten1"):
         modelcrate.convert(source, tmp_path / "a.rten")
+    with pytest.raises(modelcrate.UsageError, match="says no format by its end, expected one of .circle"):
+        modelcrate.convert(source, tmp_path / "a")
+    with pytest.raises(modelcrate.UsageError, match="to: \"zip\" is none of circle"):
+        modelcrate.convert(source, tmp_path / "a", to="zip")
     with pytest.raises(modelcrate.NotFoundError):
         modelcrate.convert(tmp_path / "none.zt", tmp_path / "b.npz")
     assert [one.name for one in tmp_path.iterdir()] == ["a.npz"]
@@ -207,6 +273,13 @@ def test_differences_are_listed(tmp_path: Path) -> None:
     (tensor,) = diff.tensors
     assert tensor["new"] == "half" and tensor["change"] == "values"
     assert modelcrate.diff(old, new, atol=0.5).equal
+    assert modelcrate.diff(old, new, rtol=0.9, atol=0.25).equal
+    assert not modelcrate.diff(old, new, rtol=0.5).equal
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(modelcrate.UsageError, match="rtol is .*, expected a number of at least 0"):
+            modelcrate.diff(old, new, rtol=wrong)
+        with pytest.raises(modelcrate.UsageError, match="atol is"):
+            modelcrate.diff(old, new, atol=wrong)
     assert modelcrate.hash(old) != modelcrate.hash(new)
     assert modelcrate.hash(old) == modelcrate.hash(old.read_bytes())
 

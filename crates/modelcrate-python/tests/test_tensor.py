@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import io
 import struct
@@ -132,6 +133,124 @@ def test_buffers_say_what_they_hold(path: Path) -> None:
         memoryview(tensor)
 
 
+class PyBuffer(ctypes.Structure):
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+def exported(exporter: Any, flags: int) -> dict[str, Any] | None:
+    """Returns what an exporter grants a request; None where it refuses."""
+    view = PyBuffer()
+    python = ctypes.pythonapi
+    of = (ctypes.py_object(exporter), ctypes.byref(view), flags)
+    try:
+        if python.PyObject_GetBuffer(*of) != 0:
+            return None
+    except BufferError:
+        return None
+    found = {name: getattr(view, name) for name in ("len", "itemsize", "readonly", "ndim", "format")}
+    for name in ("shape", "strides"):
+        at = getattr(view, name)
+        # Of a scalar there is nothing to point to.
+        found[name] = at[: view.ndim] if at and view.ndim else None
+    assert view.suboffsets is None
+    python.PyBuffer_Release(ctypes.byref(view))
+    return found
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="not in the stable ABI of Python 3.10")
+@pytest.mark.parametrize("shape", [(), (6,), (2, 3), (1, 6), (6, 1), (2, 1, 3), (0, 3), (2, 0, 3)])
+def test_every_request_for_a_buffer_gets_what_memoryview_grants(
+    tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    array = np.arange(6, dtype=np.int16)[: int(np.prod(shape))].reshape(shape)
+    path = tmp_path / "a.safetensors"
+    modelcrate.save_file({"w": array}, path)
+    granted = 0
+    for source in (path, path.read_bytes()):
+        tensor = modelcrate.open(source).tensors["w"]
+        alike = array.copy()
+        alike.flags.writeable = source is path
+        # All that a request is made of: PyBUF_WRITABLE, FORMAT, ND, STRIDES, C_, F_ and
+        # ANY_CONTIGUOUS, INDIRECT.
+        bits = [0x1, 0x4, 0x8, 0x18, 0x38, 0x58, 0x98, 0x118]
+        for chosen in range(1 << len(bits)):
+            flags = 0
+            for place, bit in enumerate(bits):
+                flags |= bit if chosen >> place & 1 else 0
+            expected, found = exported(memoryview(alike), flags), exported(tensor, flags)
+            if expected and found and not alike.size and expected["strides"]:
+                # They lead to nothing.
+                found["strides"] = expected["strides"]
+            assert found == expected, hex(flags)
+            granted += expected is not None
+    assert granted > 50
+
+
+def dlpack_flags(capsule: Any) -> int:
+    """Returns the flags of a `DLManagedTensorVersioned`."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # Behind two numbers of 4 bytes and two addresses.
+    return ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value
+
+
+def test_dlpack_copies_where_it_is_asked_to_and_says_so(path: Path) -> None:
+    read_only, copied = 1, 2
+    versioned: dict[str, Any] = {"max_version": (1, 0)}
+    tensor = modelcrate.open(path).tensors["float32"]
+    assert dlpack_flags(tensor.__dlpack__(**versioned)) == copied
+    assert dlpack_flags(tensor.__dlpack__(copy=True, **versioned)) == copied
+    with pytest.raises(BufferError, match="have to be read or decoded"):
+        tensor.__dlpack__(copy=False, **versioned)
+    data = path.read_bytes()
+    tensor = modelcrate.open(data).tensors["float32"]
+    assert dlpack_flags(tensor.__dlpack__(**versioned)) == read_only
+    assert dlpack_flags(tensor.__dlpack__(copy=False, **versioned)) == read_only
+    assert dlpack_flags(tensor.__dlpack__(copy=True, **versioned)) == copied
+    with pytest.raises(BufferError, match="DLPack before 1.0 cannot say"):
+        tensor.__dlpack__(copy=False)
+    assert '"dltensor"' in repr(tensor.__dlpack__())
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        found: np.ndarray[Any, Any] = np.from_dlpack(tensor, copy=True)
+        found[...] = 7
+        same(tensor.numpy(), ARRAYS["float32"])
+        view = np.from_dlpack(tensor, copy=False, device="cpu")
+        assert np.shares_memory(view, tensor.numpy()) and not view.flags.writeable
+
+
+def test_dlpack_has_small_floats_since_1_1(path: Path) -> None:
+    tensor = modelcrate.open(path).tensors["e4m3"]
+    for version in (None, (0, 8), (1, 0)):
+        with pytest.raises(BufferError, match="from 1.1 on"):
+            tensor.__dlpack__(max_version=version)
+    for version in ((1, 1), (2, 0)):
+        capsule = tensor.__dlpack__(max_version=version)
+        assert '"dltensor_versioned"' in repr(capsule)
+
+
+def test_arrays_are_no_copies_where_that_is_asked(path: Path) -> None:
+    with modelcrate.open(path) as model, pytest.raises(ValueError, match="have to be read"):
+        model.tensors["float32"].__array__(copy=False)
+    with modelcrate.open(path, mmap=True) as model:
+        tensor = model.tensors["float32"]
+        found = tensor.__array__(copy=False)
+        assert np.shares_memory(found, tensor.numpy())
+        with pytest.raises(ValueError, match="needs a copy"):
+            tensor.__array__(np.dtype(np.int8), copy=False)
+
+
 def test_dlpack_shares_memory_and_says_what_is_read_only(path: Path) -> None:
     for source in (path, path.read_bytes()):
         with modelcrate.open(source) as model:
@@ -206,6 +325,8 @@ def test_values_that_are_no_bools_are_refused() -> None:
     data = struct.pack("<Q", len(header)) + header + b"\1\2"
     with pytest.raises(modelcrate.MalformedError, match="bool at element 1 is 2"):
         modelcrate.open(data).tensors["w"].numpy()
+    (finding,) = modelcrate.verify(data)
+    assert finding.at["tensor"] == "w" and "bool at element 1 is 2" in finding.message
 
 
 @pytest.mark.parametrize("rank", [32, 33, 64])

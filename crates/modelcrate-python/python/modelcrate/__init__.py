@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from . import _native
 from ._model import File, Files, Model, Port, Readable, Tensor, Tensors, open
@@ -70,6 +70,7 @@ __all__ = [
     "hash",
     "load_file",
     "open",
+    "report",
     "save_file",
     "verify",
 ]
@@ -118,8 +119,8 @@ def convert(
     """
     done = json.loads(
         _native.convert(
-            src,
-            dst,
+            os.fsdecode(src),
+            os.fsdecode(dst),
             to=to,
             lossy=lossy,
             densify=densify,
@@ -147,8 +148,13 @@ def diff(
     """Compares two files of any formats: tensors, metadata, inputs and outputs, graphs, files inside.
 
     Bits count, unless `rtol` or `atol` says how far values may be apart: by so much of the magnitude of
-    the old one, and by so much whatever the magnitude.
+    the old one, and by so much whatever the magnitude. Where one is given, the other is 0.
+
+    Raises `UsageError` where one is negative or NaN, and what `modelcrate.open` raises.
     """
+    for name, tolerated in (("rtol", rtol), ("atol", atol)):
+        if tolerated is not None and not tolerated >= 0:
+            raise UsageError(f"{name} is {tolerated}, expected a number of at least 0")
     tolerance = None if rtol is None and atol is None else (rtol or 0.0, atol or 0.0)
     with open(old, lenient=True) as first, open(new, lenient=True) as second:
         found = _native.diff(
@@ -169,6 +175,18 @@ def graph(source: Readable) -> Mapping[str, Any]:
     """Returns what `modelcrate graph --format json` prints of a file; see `Model.graph`."""
     with open(source) as model:
         return model.graph()
+
+
+def report(
+    source: Readable,
+    *,
+    stats: bool = False,
+    digests: bool = False,
+    format: Literal["html", "markdown"] = "html",
+) -> str:
+    """Returns a page about a file, as `modelcrate report` writes it; see `Model.report`."""
+    with open(source, lenient=True) as model:
+        return model.report(stats=stats, digests=digests, format=format)
 
 
 def explain(rule: str) -> Rule:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
+import reprlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Union, cast
 
 from . import _elements, _native
-from ._report import Report, report
+from ._report import Report, html, report
 from .errors import Error, UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def open(
     `NotFoundError` or `IoError`, which are `OSError`, where it cannot be read.
     """
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
+        path = os.fsdecode(source)
         if "://" in path:
             if mmap:
                 raise UsageError("mmap is for paths, expected mmap=False for an address")
@@ -87,8 +87,26 @@ class _Seeking:
                 if not piece:
                     break
                 pieces.append(piece)
-                length -= len(piece)
-            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                length -= memoryview(piece).nbytes
+            return b"".join(pieces)
+
+
+class _Opened:
+    """An open file and what is said of it: all that a model shares with its tensors and files, so that
+    these do not lead back to it."""
+
+    def __init__(self, reader: _native.Reader) -> None:
+        self.reader = reader
+
+    @cached_property
+    def summary(self) -> Mapping[str, Any]:
+        return self.summarize()
+
+    def summarize(
+        self, *, digests: bool = False, stats: bool = False, values: int = 0
+    ) -> Mapping[str, Any]:
+        found = json.loads(self.reader.summary(digests, stats, values))
+        return cast("Mapping[str, Any]", found)
 
 
 @dataclass(frozen=True)
@@ -149,8 +167,8 @@ class Tensor(_native.Tensor):
     def info(self) -> Mapping[str, Any]:
         """What `modelcrate inspect --format json` says of it: `offset`, `encoding`, `quantization`,
         `digest`, `layout`, `metadata` and others, as far as it has them."""
-        model: Model = self._model
-        tensors = model.summary["tensors"]
+        opened: _Opened = self._opened
+        tensors = opened.summary["tensors"]
         return cast("Mapping[str, Any]", tensors[self._place]) if self._place < len(tensors) else {}
 
     @property
@@ -165,7 +183,13 @@ class Tensor(_native.Tensor):
     def __array__(
         self, dtype: np.dtype[Any] | None = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
-        found = self.numpy()
+        if copy is False:
+            memory = self._memory()
+            if not memory.is_view or memory.dtype in _elements.HALVES:
+                raise ValueError("elements have to be read or decoded, so that arrays are copies")
+            found = _elements.array_of(memory)
+        else:
+            found = self.numpy()
         if dtype is not None and dtype != found.dtype:
             if copy is False:
                 raise ValueError(f"elements are {found.dtype}, so that {dtype} needs a copy")
@@ -180,11 +204,16 @@ class Tensor(_native.Tensor):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """Hands out its elements as DLPack, which says from version 1.0 on whether they are
-        read-only."""
-        owned = max_version is None or max_version[0] < 1 or copy is True
-        return self.read(owned, False, False).__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device
+        """Hands out its elements as DLPack.
+
+        They are a copy where `copy` is true, where the file is not in memory, and where they have to be
+        decoded; from version 1.0 on they say so, and otherwise are those of the file and read-only.
+
+        Raises `BufferError` where DLPack of `max_version` has no such elements, for another device than
+        that of the host, and where `copy` is false and they would be one.
+        """
+        return super().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
         )
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -219,12 +248,12 @@ class Tensors(Mapping[str, Tensor]):
     have their place behind it, such as `w#7`.
     """
 
-    def __init__(self, model: Model) -> None:
-        self._model, self._reader = model, model._reader
-        self._places = {name: place for place, name in enumerate(model._reader.names())}
+    def __init__(self, opened: _Opened) -> None:
+        self._opened, self._reader = opened, opened.reader
+        self._places = {name: place for place, name in enumerate(opened.reader.names())}
 
     def __getitem__(self, name: str) -> Tensor:
-        return Tensor(self._model, self._reader, self._places[name])
+        return Tensor(self._opened, self._reader, self._places[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -245,8 +274,8 @@ class Tensors(Mapping[str, Tensor]):
 class File:
     """A file inside a model; nothing is read before it is asked for."""
 
-    def __init__(self, model: Model, summary: Mapping[str, Any]) -> None:
-        self._model = model
+    def __init__(self, reader: _native.Reader, summary: Mapping[str, Any]) -> None:
+        self._reader = reader
         self.info = summary
         """What `modelcrate inspect --format json` says of it."""
 
@@ -262,7 +291,7 @@ class File:
 
     def read(self) -> bytes:
         """Reads its content; checksums are compared on the way."""
-        content = self._model._reader.file(self.path)
+        content = self._reader.file(self.path)
         if content is None:
             raise UsageError(f"{self.path!r} has no content of its own: it is a link or a folder")
         return content
@@ -274,8 +303,9 @@ class File:
 class Files(Mapping[str, File]):
     """The files inside a model by path, in the order of the container; none where it is no container."""
 
-    def __init__(self, model: Model) -> None:
-        self._files = {one["path"]: File(model, one) for one in model.summary.get("files", ())}
+    def __init__(self, opened: _Opened) -> None:
+        found = opened.summary.get("files", ())
+        self._files = {one["path"]: File(opened.reader, one) for one in found}
 
     def __getitem__(self, path: str) -> File:
         return self._files[path]
@@ -299,6 +329,7 @@ class Model:
 
     def __init__(self, reader: _native.Reader, path: str | None) -> None:
         self._reader = reader
+        self._opened = _Opened(reader)
         self._path = path
 
     @property
@@ -341,25 +372,24 @@ class Model:
     @cached_property
     def files(self) -> Files:
         """The files inside."""
-        return Files(self)
+        return Files(self._opened)
 
     @cached_property
     def tensors(self) -> Tensors:
         """The tensors by name."""
-        return Tensors(self)
+        return Tensors(self._opened)
 
-    @cached_property
+    @property
     def summary(self) -> Mapping[str, Any]:
         """Everything that `modelcrate inspect --format json` says of the file."""
-        return self.summarize()
+        return self._opened.summary
 
     def summarize(
         self, *, digests: bool = False, stats: bool = False, values: int = 0
     ) -> Mapping[str, Any]:
         """Like `summary`, but with the SHA-256 of each tensor, statistics of its elements, or its first
         elements, for which tensor data are read."""
-        found = json.loads(self._reader.summary(digests, stats, values))
-        return cast("Mapping[str, Any]", found)
+        return self._opened.summarize(digests=digests, stats=stats, values=values)
 
     def verify(self, *, data: bool = True) -> Report:
         """Checks every rule of the format over every byte, and the list of hashes beside the file where
@@ -373,11 +403,27 @@ class Model:
 
     def graph(self) -> Mapping[str, Any]:
         """Returns what `modelcrate graph --format json` prints: of RTen, Circle and TFLite models all
-        operators, of an nnpackage how its models are connected.
+        operators with the values between them, of an nnpackage how its models are connected, of a
+        PyTorch Live model what its methods call and its modules, of a carton its runner.
 
         Raises `UnsupportedError` where the format has none.
         """
         return cast("Mapping[str, Any]", json.loads(self._reader.graph()))
+
+    def report(
+        self,
+        *,
+        stats: bool = False,
+        digests: bool = False,
+        format: Literal["html", "markdown"] = "html",
+    ) -> str:
+        """Returns a page about the file, as `modelcrate report` writes it: one HTML file that needs
+        nothing else, or Markdown. All of the file is checked for it; `stats` computes statistics of
+        every tensor and `digests` its SHA-256.
+        """
+        if format not in ("html", "markdown"):
+            raise UsageError(f"format is {format!r}, expected 'html' or 'markdown'")
+        return self._reader.report(stats, digests, format == "markdown")
 
     @property
     def closed(self) -> bool:
@@ -408,10 +454,12 @@ class Model:
     def _repr_html_(self) -> str:
         if self.closed:
             return "<p>closed model</p>"
-        of = "" if self._path is None else f"<code>{escape(self._path)}</code>: "
-        head = f"<p>{of}{escape(self.format)} {escape(self.version)}, {len(self.tensors)} tensors</p>"
+        of = "" if self._path is None else f"<code>{html(self._path)}</code>: "
+        head = f"<p>{of}{self.format} {html(self.version)}, {len(self.tensors)} tensors</p>"
+        # Of a list of any length the first few.
         metadata = "".join(
-            f"<tr><td>{escape(key)}</td><td>{escape(str(value)[:_SHOWN_TEXT])}</td></tr>"
+            f"<tr><td>{html(key)}</td>"
+            f"<td>{html(value if isinstance(value, str) else reprlib.repr(value))}</td></tr>"
             for key, value in list(self.metadata.items())[:_SHOWN]
         )
         return f"{head}<table>{metadata}</table>{_table(self.tensors)}"
@@ -439,8 +487,8 @@ def _table(tensors: Tensors) -> str:
             dtype, shape = tensor.dtype, " × ".join(map(str, tensor.shape))
         except Error as error:
             dtype, shape = str(error), ""
-        cells = (name[:_SHOWN_TEXT], dtype[:_SHOWN_TEXT], shape)
-        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+        cells = "".join(f"<td>{html(cell)}</td>" for cell in (name, dtype, shape))
+        rows.append(f"<tr>{cells}</tr>")
     more = len(tensors) - _SHOWN
     rest = f"<p>and {more} more</p>" if more > 0 else ""
     head = "<tr><th>tensor</th><th>elements</th><th>shape</th></tr>"
@@ -448,4 +496,3 @@ def _table(tensors: Tensors) -> str:
 
 
 _SHOWN = 100
-_SHOWN_TEXT = 200

@@ -58,13 +58,13 @@ class Report:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(found.severity)}</td><td><code>{escape(found.rule)}</code></td>"
-            f"<td>{escape(place(found.at))}</td><td>{escape(found.message)}</td></tr>"
+            f"<tr><td>{html(found.severity)}</td><td><code>{html(found.rule)}</code></td>"
+            f"<td>{html(place(found.at))}</td><td>{html(found.message)}</td></tr>"
             for found in self.findings[:_SHOWN]
         )
         more = len(self.findings) - _SHOWN
         rest = f"<p>and {more} more</p>" if more > 0 else ""
-        return f"<p><b>{escape(self.verdict)}</b></p><table>{rows}</table>{rest}"
+        return f"<p><b>{html(self.verdict)}</b></p><table>{rows}</table>{rest}"
 
 
 @dataclass(frozen=True)
@@ -160,4 +160,12 @@ def place(at: Mapping[str, Any]) -> str:
     return " ".join(f"{name} {at[name]}" for name in at)
 
 
+def html(text: str) -> str:
+    """Returns the start of a text for a notebook, which takes no halves of characters, such as names of
+    files may have."""
+    start = text[:_LONGEST] + ("…" if len(text) > _LONGEST else "")
+    return escape(start.encode(errors="backslashreplace").decode())
+
+
 _SHOWN = 100
+_LONGEST = 200

@@ -56,6 +56,11 @@ class SafeOpen(Generic[T]):
         self._plain = plain
         self._reader = model._reader
 
+    @staticmethod
+    def check_backend(backend: str) -> None:
+        if backend not in ("mmap", "pread"):
+            raise UsageError(f'backend is {backend!r}, expected "mmap" or "pread"')
+
     def keys(self) -> list[str]:
         """Returns the names of all tensors, sorted."""
         return sorted(self._model.tensors)
@@ -81,6 +86,10 @@ class SafeOpen(Generic[T]):
             if memory is not None and memory.dtype not in _elements.HALVES:
                 return self._plain(memory)
         return self._read(self._tensor(name))
+
+    def get_tensors(self) -> dict[str, T]:
+        """Reads all tensors, in the order of the file."""
+        return {name: self.get_tensor(name) for name in self.offset_keys()}
 
     def get_slice(self, name: str) -> Slice[T]:
         """Returns a tensor of which parts are asked for."""

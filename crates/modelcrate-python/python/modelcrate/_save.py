@@ -14,7 +14,7 @@ from ._model import Readable, open
 from ._report import Converted, Note
 from .errors import Error, UnsupportedError
 
-__all__ = ["load_file", "save_file"]
+__all__ = ["load_file", "save", "save_file"]
 
 
 def save_file(
@@ -23,22 +23,35 @@ def save_file(
     metadata: Mapping[str, str] | None = None,
     *,
     to: str | None = None,
+    sync: bool = True,
 ) -> Converted:
     """Writes arrays as a file, in place of one that is there, whole or not at all.
 
-    The format is what the name ends in, or `to`: `safetensors`, `npz`, `npy`, `zt` or `gguf`. Elements
-    are those of NumPy and of `ml_dtypes`, but 4-bit ones; what the format cannot hold raises
-    `UsageError` before anything is written. The arrays are not copied if they are row-major and
-    little-endian; they must not change meanwhile.
+    The format is what the name ends in, or `to`: `safetensors`, which is also that of a name without an
+    end, `npz`, `npy`, `zt`, `zt2` or `gguf`. Elements are those of NumPy and of `ml_dtypes`, but 4-bit
+    ones; what the format cannot hold raises `UsageError` before anything is written. The arrays are not
+    copied if they are row-major and little-endian; they must not change meanwhile.
+
+    The file is on the disk on return, and its name leads to the old one or the new one after a power cut.
+    Without `sync` the system writes it when it likes: it is still whole after a crash of the process, but
+    perhaps not after one of the machine.
     """
     given = [_given(name, array) for name, array in tensors.items()]
-    done = json.loads(_native.save(given, filename, dict(metadata or {}), to=to))
+    done = json.loads(_native.save(given, os.fsdecode(filename), dict(metadata or {}), to=to, sync=sync))
     return Converted(
         to=done["to"],
         nbytes=done["nbytes"],
         notes=[Note(note["tensor"], note["effect"]) for note in done["notes"]],
         left_out=done["left_out"],
     )
+
+
+def save(
+    tensors: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str] | None = None
+) -> bytes:
+    """Returns what `save_file` writes to a safetensors file."""
+    given = [_given(name, array) for name, array in tensors.items()]
+    return _native.dump(given, dict(metadata or {}))
 
 
 def load_file(filename: Readable) -> dict[str, np.ndarray[Any, Any]]:

@@ -17,7 +17,7 @@ from .errors import UsageError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["load", "load_file", "safe_open", "save_file"]
+__all__ = ["load", "load_file", "safe_open", "save", "save_file"]
 
 
 def load_file(
@@ -40,26 +40,38 @@ def save_file(
     tensors: Mapping[str, torch.Tensor],
     filename: str | os.PathLike[str],
     metadata: Mapping[str, str] | None = None,
+    *,
+    sync: bool = True,
 ) -> None:
     """Writes tensors as a file, in place of one that is there, whole or not at all.
 
-    The format is what the name ends in: `safetensors`, `npz`, `npy`, `zt` or `gguf`. Tensors of other
-    devices are copied to memory, those that are not contiguous are made so; what the format cannot hold
-    raises `UsageError` before anything is written.
+    The format is what the name ends in: `safetensors`, which is also that of a name without an end,
+    `npz`, `npy`, `zt` or `gguf`. Tensors of other devices are copied to memory, those that are not
+    contiguous are made so; what the format cannot hold raises `UsageError` before anything is written. `sync` is as for `modelcrate.save_file`.
     """
     given = [(name, *_given(tensor)) for name, tensor in tensors.items()]
-    _native.save(given, filename, dict(metadata or {}), to=None)
+    _native.save(given, os.fsdecode(filename), dict(metadata or {}), to=None, sync=sync)
+
+
+def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
+    """Returns what `save_file` writes to a safetensors file."""
+    given = [(name, *_given(tensor)) for name, tensor in tensors.items()]
+    return _native.dump(given, dict(metadata or {}))
 
 
 def safe_open(
     filename: str | os.PathLike[str],
     framework: str = "pt",
     device: str | torch.device | int = "cpu",
+    *,
+    backend: str = "pread",
 ) -> SafeOpen[torch.Tensor]:
     """Opens a file of any format for its tensors, as `safetensors.safe_open` does.
 
-    `framework` is `"pt"`, `"torch"` or `"pytorch"`.
+    `framework` is `"pt"`, `"torch"` or `"pytorch"`. Files are read by position whatever `backend` says,
+    `"mmap"` or `"pread"`.
     """
+    SafeOpen.check_backend(backend)
     if framework not in ("pt", "pytorch", "torch"):
         message = f'framework is {framework!r}, expected "pt": see modelcrate.numpy'
         raise UsageError(message)
