@@ -9,8 +9,8 @@ use std::{
 use anyhow::Result;
 
 use crate::{
-    cargo, codegen, command, engines, golden, onert_table, oracles, output, rules, shown, succeed,
-    tidy, wheel,
+    cargo, codegen, command, engines, gallery, golden, onert_table, oracles, output, pages, rules,
+    shown, succeed, tidy, wheel,
     workspace::{self, Member},
 };
 
@@ -65,6 +65,8 @@ fn steps(members: &[Member]) -> Vec<Step> {
         packages(members),
         Step::here("cargo deny", deny),
         Step::here("xtask golden --check", golden::check),
+        Step::here("reports in docs/gallery", gallery::check),
+        Step::here("xtask pages", pages::check),
         Step::here("xtask rules --check", rules::check),
         Step::cargo("bench --profile dev -p benches --features peers --bench * -- --test"),
     ]

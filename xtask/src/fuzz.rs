@@ -14,12 +14,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::{cargo, command, output, processor_time, root, succeed};
 
-/// Builds all targets and runs those that are named, or all, each for so many minutes of processor time
+/// Builds and runs the targets that are named, or all, each for so many minutes of processor time
 /// and as many at once as there are processors.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let (minutes, wanted) = parse(args)?;
     let targets = chosen(targets()?, &wanted)?;
-    let programs = build()?;
+    let programs = build(&targets)?;
     println!("\n| target | inputs | processor minutes | findings |\n|---|---|---|---|");
     let mut broken = 0;
     for targets in targets.chunks(thread::available_parallelism().map_or(1, NonZeroUsize::get)) {
@@ -85,11 +85,11 @@ fn chosen(all: BTreeSet<String>, wanted: &[&str]) -> Result<Vec<String>> {
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
-/// Builds the targets with counters of coverage and under the address sanitizer, and returns the
+/// Builds targets with counters of coverage and under the address sanitizer, and returns the
 /// folder that they are in.
 ///
 /// Only nightly compilers take these flags by themselves; the stable one is told to.
-fn build() -> Result<PathBuf> {
+fn build(targets: &[String]) -> Result<PathBuf> {
     let host = output(command("rustc").args(["--print", "host-tuple"]))?;
     let (host, target) = (host.trim(), root().join("target/fuzz"));
     // Dependencies are those of the workspace; cargo adds the few that only the targets have.
@@ -97,6 +97,7 @@ fn build() -> Result<PathBuf> {
     let mut build = cargo();
     build.args(["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target", host]);
     build.arg("--target-dir").arg(&target);
+    build.args(targets.iter().flat_map(|target| ["--bin", target]));
     build.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", FLAGS.join(" "));
     succeed(&mut build)?;
     Ok(target.join(host).join("release"))

@@ -13,11 +13,13 @@ mod engines;
 #[cfg(unix)]
 mod faults;
 mod fuzz;
+mod gallery;
 mod golden;
 mod newcomer;
 mod npm;
 mod onert_table;
 mod oracles;
+mod pages;
 mod python;
 mod rules;
 mod tidy;
@@ -48,12 +50,13 @@ Commands:
                       of its files and fill its disk: the old file or the new one is left
   fuzz [TARGET]... [--minutes N]
                       run fuzz targets under the address sanitizer; what breaks one is kept
-  golden [--check]    write the golden files, or compare them with what the writers make
+  golden [--check]    write the golden files and docs/gallery, or compare them with what is made
   newcomer [command|release|tests|core]...
                       measure what the first builds cost, from clean, and compare with the limits
   onert-table [--check]
                       measure what onert does with each operator, or compare it with the table
   oracles [--check]   install the real clients of the formats, or say which are installed
+  pages [--keep]      open reports in a browser and use them; keep pictures that changed
   python [--bench|--clusters|--door]
                       build the Python package, install it, and run its tests and type checkers; or
                       measure it beside safetensors, run it on Spark and Ray, or follow its README
@@ -85,11 +88,13 @@ fn run(args: &[&str]) -> Result<()> {
         #[cfg(unix)]
         ["faults", "--kills", kills] => faults::run(kills.parse().context("--kills")?),
         ["fuzz", args @ ..] => fuzz::run(args),
-        ["golden"] => golden::write(),
-        ["golden", "--check"] => golden::check(),
+        ["golden"] => golden::write().and_then(|()| gallery::write()),
+        ["golden", "--check"] => golden::check().and_then(|()| gallery::check()),
         ["newcomer", parts @ ..] => newcomer::run(parts),
         ["onert-table"] => onert_table::write(),
         ["onert-table", "--check"] => onert_table::check(),
+        ["pages"] => pages::check(),
+        ["pages", "--keep"] => pages::keep(),
         ["python"] => wheel::test(),
         ["python", "--clusters"] => wheel::clusters(),
         ["python", "--door"] => wheel::door(),

@@ -1,5 +1,6 @@
-//! Packages of npm that tests compare with, and that are none of ours to keep: the vocabularies of
-//! BERT and GPT-2 for `ptl-spec`, which are test assets and large, and the schema of SARIF.
+//! Packages of npm that tests use, and that are none of ours to keep: the vocabularies of BERT and GPT-2
+//! for `ptl-spec`, which are test assets and large, the schema of SARIF, and what drives a browser and
+//! finds what people with disabilities could not use of a page.
 
 use std::{fs, path::PathBuf};
 
@@ -8,9 +9,11 @@ use anyhow::{Context as _, Result};
 use crate::{command, output, root, succeed};
 
 /// The packages, and their folders below `target/oracles`.
-const PACKAGES: [(&str, &str); 2] = [
+const PACKAGES: [(&str, &str); 4] = [
     ("react-native-pytorch-core@0.2.4", "react-native-pytorch-core-0.2.4"),
     ("@microsoft/jest-sarif@1.0.0-beta.0", "jest-sarif-1.0.0-beta.0"),
+    ("playwright-core@1.65.1", "playwright-core-1.65.1"),
+    ("axe-core@4.14.1", "axe-core-4.14.1"),
 ];
 
 /// Unpacks the packages; prints a line where there is no npm to fetch them, as only a few tests need
@@ -42,6 +45,14 @@ pub(crate) fn check() {
         let is_there = if is_there(folder) { "unpacked" } else { "missing, not required" };
         println!("{package}: {is_there}");
     }
+}
+
+/// Returns the folder of a package, where it is there.
+pub(crate) fn package(name: &str) -> Option<PathBuf> {
+    let named =
+        |(package, _): &&(&str, &str)| package.rsplit_once('@').is_some_and(|of| of.0 == name);
+    let (_, folder) = PACKAGES.iter().find(named)?;
+    is_there(folder).then(|| path(folder).join("package"))
 }
 
 fn is_there(folder: &str) -> bool {
