@@ -1,4 +1,5 @@
-//! Whole processes of the command: what starting costs, and a folder of many small files.
+//! Whole processes of the command: what starting costs, a folder of many small files, and a report of a
+//! large one.
 
 use std::{
     env, fs,
@@ -9,10 +10,13 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use criterion::Throughput;
 use tempfile::TempDir;
+use ztensor::Storage;
 
 use crate::{
     Bound::{SpeedAtLeast, Within},
-    Case, Scale, Topic, fixture,
+    Case, Scale, Topic,
+    content::read,
+    fixture,
 };
 
 /// A folder of small files of all formats; `None` where the command is not built.
@@ -27,6 +31,10 @@ struct Given {
     small: PathBuf,
     files: TempDir,
     count: usize,
+    /// A file of tensors that are not equal, in a folder of its own.
+    large: PathBuf,
+    len: usize,
+    _folder: TempDir,
 }
 
 impl Topic for Processes {
@@ -43,7 +51,17 @@ impl Topic for Processes {
             let name = from.file_name().and_then(|name| name.to_str()).context("name")?;
             fs::copy(from, folder.join(format!("{index}.{name}")))?;
         }
-        Ok(Self { given: Some(Given { command, small, files, count }) })
+        let folder = fixture::folder()?;
+        let (large, data) = (folder.path().join("large.zt"), fixture::elements(scale.large / 2));
+        let len = data.len() / TENSORS / 4 * 4;
+        let names = fixture::names(TENSORS);
+        let writer = fixture::unsynced(Storage::default()).create(&large)?;
+        let tensors = names.iter().map(String::as_str).zip(data.chunks_exact(len));
+        fixture::write_ztensor(writer, &[(len / 4) as u64], tensors)?;
+        fixture::warm(&large)?;
+        let len = len * TENSORS;
+        let given = Given { command, small, files, count, large, len, _folder: folder };
+        Ok(Self { given: Some(given) })
     }
 
     fn cases(&self) -> Result<Vec<Case<'_>>> {
@@ -52,7 +70,9 @@ impl Topic for Processes {
                 skipped();
                 Vec::new()
             }
-            Some(given) => vec![given.start(), given.inspect(), given.folder()],
+            Some(given) => {
+                vec![given.start(), given.inspect(), given.folder(), given.report()]
+            }
         })
     }
 }
@@ -74,6 +94,21 @@ impl Given {
                 "ours",
                 "true",
                 Within(5.0),
+            )
+    }
+
+    fn report(&self) -> Case<'_> {
+        Case::new("report", Throughput::Bytes(self.len as u64))
+            .run("ours", || {
+                let mut report = Command::new(&self.command);
+                run(report.args(["--threads", "1", "report", "--stats"]).arg(&self.large))
+            })
+            .run("read and sum", || read(&self.large))
+            .check(
+                "modelcrate report --stats of 512 MiB of f32, the whole process, 1 thread",
+                "ours",
+                "read and sum",
+                SpeedAtLeast(0.4),
             )
     }
 
@@ -143,6 +178,9 @@ const FORMATS: [(&str, &str); 5] = [
     ("ptl", "ptl"),
     ("nnpackage", "zip"),
 ];
+
+/// Tensors of the large file: so many that what repeats in the data does not start anew with each.
+const TENSORS: usize = 60;
 
 /// Bytes of a file that is small.
 const SMALL: u64 = 64 << 10;

@@ -91,7 +91,7 @@ impl Content {
 }
 
 /// Reads a file piece by piece and looks at every element.
-fn read(path: &Path) -> Result<f32> {
+pub(crate) fn read(path: &Path) -> Result<f32> {
     let (mut file, mut piece) = (File::open(path)?, vec![0; 256 << 10]);
     let mut totals = [0.0_f32; 64];
     loop {
