@@ -151,7 +151,7 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
 
 /// Writes in one line what was found, also with the place in a line of a text.
 pub(crate) fn found_text(severity: Severity, rule: &str, at: &At, message: &str) -> String {
-    let place = place_text(at);
+    let place = at.to_string();
     let joint = if place.is_empty() { "" } else { ": " };
     line_text(severity, rule, &format!("{place}{joint}{message}"))
 }
@@ -166,21 +166,6 @@ pub(crate) fn line_text(severity: Severity, rule: &str, text: &str) -> String {
     format!("  {style}{severity}{style:#} [{rule}] {}\n", escape(text))
 }
 
-/// Writes where something is, as far as that is known.
-pub(crate) fn place_text(at: &At) -> String {
-    let tensor = at.tensor.as_ref().map(|tensor| format!("{tensor:?}"));
-    let place = [
-        at.entry.as_ref().map(|entry| format!("{entry:?}")),
-        // A path may end with the name.
-        tensor.filter(|tensor| !at.path.as_ref().is_some_and(|path| path.contains(tensor))),
-        at.path.clone(),
-        at.line.map(|line| format!("line {line}")),
-        at.column.map(|column| format!("column {column}")),
-        at.offset.map(|offset| format!("byte {offset}")),
-    ];
-    place.into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
 /// Writes a path into JSON: bytes that are no UTF-8 as `\\xff`, which no two paths share that differ in
 /// them alone.
 pub(crate) fn path_text(path: &Path) -> String {
@@ -192,18 +177,24 @@ pub(crate) fn path_text(path: &Path) -> String {
     text
 }
 
-/// Writes a number of things for people, in groups of three digits.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && at % 3 == first {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+/// Returns the language of an output: the one that is given, or else that of the end of its path; the
+/// first one for standard output and for a path without an end.
+pub(crate) fn by_end<L: Copy>(
+    given: Option<L>,
+    output: Option<&Path>,
+    ends: &[(&str, L)],
+) -> anyhow::Result<L> {
+    let path = output.filter(|path| !is_stdio(path));
+    let end = path.and_then(|path| Some((path, path.extension()?)));
+    let named = match end {
+        None => ends.first(),
+        Some((_, end)) => ends.iter().find(|(known, _)| end.eq_ignore_ascii_case(known)),
+    };
+    given.or(named.map(|(_, language)| *language)).with_context(|| {
+        let path = path.unwrap_or(Path::new("-")).display();
+        let ends: Vec<String> = ends.iter().map(|(end, _)| format!(".{end}")).collect();
+        format!("{path}: says no format, expected --format or an end of {}", ends.join(", "))
+    })
 }
 
 /// Writes a number of bytes for people.

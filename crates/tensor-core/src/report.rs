@@ -62,6 +62,23 @@ impl At {
     }
 }
 
+/// Writes what is known of the place, from the archive entry down to the byte; nothing for a whole file.
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tensor = self.tensor.as_ref().map(|tensor| format!("{tensor:?}"));
+        let place = [
+            self.entry.as_ref().map(|entry| format!("{entry:?}")),
+            // A path may end with the name.
+            tensor.filter(|tensor| !self.path.as_ref().is_some_and(|path| path.contains(tensor))),
+            self.path.clone(),
+            self.line.map(|line| format!("line {line}")),
+            self.column.map(|column| format!("column {column}")),
+            self.offset.map(|offset| format!("byte {offset}")),
+        ];
+        f.write_str(&place.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    }
+}
+
 /// One thing that a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

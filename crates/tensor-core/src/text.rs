@@ -45,6 +45,21 @@ impl fmt::Debug for Ascii<'_> {
     }
 }
 
+/// Writes a number in groups of three digits.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && at % 3 == first {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 const SHOWN: usize = 120;
 
 #[cfg(test)]
@@ -57,6 +72,13 @@ mod tests {
         let long = "ä".repeat(121);
         assert_eq!(short(&long), format!("{}…", "ä".repeat(120)));
         assert_eq!(short(&long[..240]), "ä".repeat(120));
+    }
+
+    #[test]
+    fn digits_are_in_groups() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
     }
 
     #[test]

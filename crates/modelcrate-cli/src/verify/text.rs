@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use modelcrate::{
     Coverage, Verdict,
-    tensor_core::{Finding, Report, Severity},
+    tensor_core::{Finding, Report, Severity, text::grouped},
 };
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use super::File;
 use crate::{
     escape::escape,
     options::manner,
-    output::{finding_text, grouped, line_text, place_text},
+    output::{finding_text, line_text},
 };
 
 /// Writes the verdict on a file and what was found in it.
@@ -61,7 +61,7 @@ fn alike(findings: &Report, text: &mut String) {
 
 /// Writes a finding that is there several times.
 fn many_text(first: &Finding, alike: u64) -> String {
-    let place = place_text(&first.at);
+    let place = first.at.to_string();
     let place = if place.is_empty() { place } else { format!(" (first: {place})") };
     line_text(first.severity, &first.rule, &format!("{alike} × {}{place}", first.message))
 }
@@ -134,7 +134,7 @@ pub(super) fn annotations(file: &File) -> String {
             Severity::Warning => "warning",
             Severity::Note => "notice",
         };
-        let place = place_text(&finding.at);
+        let place = finding.at.to_string();
         let joint = if place.is_empty() { "" } else { ": " };
         let message = format!("{place}{joint}{}", finding.message);
         let line = finding.at.line.filter(|_| finding.at.entry.is_none());

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use tensor_core::{Shape, compare::Comparison};
+use tensor_core::{Shape, compare::Comparison, text::grouped};
 
 use super::{
     Compared, ROWS,
     heat::Strip,
     html::{rest, table},
-    text::{Cut, Text, count, float, grouped, shape, value},
+    text::{Cut, Text, count, float, shape, value},
 };
 use crate::{Change, Differing, FileSummary, OperatorSummary, Port, TensorDiff};
 

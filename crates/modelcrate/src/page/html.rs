@@ -9,11 +9,12 @@ use std::{
 use tensor_core::{
     Finding, Severity, Source,
     digest::{Algorithm, Digest},
+    text::grouped,
 };
 
 use super::{
     Content, Page, ROWS, Suspect, Suspicion, changes, graph, tensors,
-    text::{Cut, Lines, Text, count, cut, dtype, grouped, place, shape, size, value},
+    text::{Cut, Lines, Text, count, cut, dtype, shape, size, value},
 };
 use crate::{Port, TypedName, common_key, rules::Rule};
 
@@ -210,7 +211,7 @@ fn findings(page: &Page<'_>) -> String {
         }
         out.push_str("<ul>\n");
         for finding in findings.iter().take(FINDINGS) {
-            let place = place(&finding.at);
+            let place = finding.at.to_string();
             let joint = if place.is_empty() { "" } else { ": " };
             let _ = writeln!(
                 out,

@@ -5,10 +5,12 @@ use std::{
     io::{self, Write},
 };
 
+use tensor_core::text::grouped;
+
 use super::{
     Content, Page, ROWS, Suspicion, TENSORS, changes,
     html::{Found, by_rule, facts, sentence},
-    text::{Plain, count, cut, dtype, float, grouped, number, place, shape, size, value},
+    text::{Plain, count, cut, dtype, float, number, shape, size, value},
 };
 use crate::{Port, TensorSummary, graph::Graph, rules::Rule};
 
@@ -106,7 +108,7 @@ fn findings(page: &Page<'_>) -> String {
     let all = by_rule(page);
     for Found { severity, rule, findings } in &all {
         for finding in findings {
-            table.row([&*severity.to_string(), rule, &place(&finding.at), &finding.message]);
+            table.row([&*severity.to_string(), rule, &finding.at.to_string(), &finding.message]);
         }
     }
     let mut out = table.finish("verify -v");

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use tensor_core::text::grouped;
+
 use super::{
     Content, Suspect, TENSORS,
     html::bar,
-    text::{Cut, Text, cut, dtype, float, grouped, number, quantization, size, value},
+    text::{Cut, Text, cut, dtype, float, number, quantization, size, value},
 };
 use crate::{Number, Stats, TensorSummary};
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use serde_json::Value;
-use tensor_core::{At, draw::is_hidden};
+use tensor_core::{draw::is_hidden, text::grouped};
 
 use crate::{Number, Port, QuantizationSummary, TensorSummary};
 
@@ -93,7 +93,9 @@ pub(super) fn for_script(json: &Value) -> String {
                 let _ = write!(text, "\\u{:04x}", u32::from(found));
             }
             found if is_hidden(found) => {
-                let _ = write!(text, "\\u{:04x}", u32::from(found));
+                for unit in found.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(text, "\\u{unit:04x}");
+                }
             }
             found => text.push(found),
         }
@@ -117,20 +119,6 @@ pub(super) fn size(bytes: u64) -> String {
         _ if amount < 100.0 => format!("{amount:.1} {unit}"),
         _ => format!("{amount:.0} {unit}"),
     }
-}
-
-/// Writes a number of things, in groups of three digits.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && at % 3 == first {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Writes a number of things with their name.
@@ -191,21 +179,6 @@ pub(super) fn quantization(found: &QuantizationSummary) -> String {
     parts.join(", ")
 }
 
-/// Writes where something is, as far as that is known.
-pub(super) fn place(at: &At) -> String {
-    let tensor = at.tensor.as_ref().map(|tensor| format!("{tensor:?}"));
-    let parts = [
-        at.entry.as_ref().map(|entry| format!("{entry:?}")),
-        // A path may end with the name.
-        tensor.filter(|tensor| !at.path.as_ref().is_some_and(|path| path.contains(tensor))),
-        at.path.clone(),
-        at.line.map(|line| format!("line {line}")),
-        at.column.map(|column| format!("column {column}")),
-        at.offset.map(|offset| format!("byte {offset}")),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
 /// Characters of a text that are shown.
 const SHOWN: usize = 120;
 
@@ -231,9 +204,9 @@ mod tests {
 
     #[test]
     fn json_stays_in_its_element() {
-        let json = serde_json::json!({ "</script>\u{202e}": "<!--&\n" });
+        let json = serde_json::json!({ "</script>\u{202e}": "<!--&\n\u{e0041}" });
         let text = for_script(&json);
-        assert_eq!(text, r#"{"\u003c/script\u003e\u202e":"\u003c!--\u0026\n"}"#);
+        assert_eq!(text, r#"{"\u003c/script\u003e\u202e":"\u003c!--\u0026\n\udb40\udc41"}"#);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), json);
     }
 
@@ -258,7 +231,6 @@ mod tests {
         ] {
             assert_eq!(size(bytes), text);
         }
-        assert_eq!(grouped(1_234_567), "1,234,567");
         for (value, text) in [(0.0, "0"), (1.5, "1.5"), (-0.25, "-0.25"), (1e-9, "1.000e-9")] {
             assert_eq!(float(value), text);
         }
