@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt::Write as _};
 use modelcrate::tensor_core::draw::is_hidden;
 
 /// Escapes what would move the cursor, change colours, end the line, or turn the direction of
-/// writing: control characters and the invisible ones that reorder text.
+/// writing: control characters and what cannot be seen.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -38,8 +38,9 @@ pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
         if shown(c) {
             out.push(c);
         } else {
-            // None of them takes more than 16 bits.
-            let _ = write!(out, "\\u{:04x}", u32::from(c));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
         }
     }
     Cow::Owned(out)
@@ -58,8 +59,8 @@ mod tests {
 
     #[test]
     fn json_stays_json() {
-        let text = "{\n \"a\u{202e}\u{9b}b\": 1\n}";
-        assert_eq!(escape_json(text), "{\n \"a\\u202e\\u009bb\": 1\n}");
+        let text = "{\n \"a\u{202e}\u{9b}\u{e0041}b\": 1\n}";
+        assert_eq!(escape_json(text), "{\n \"a\\u202e\\u009b\\udb40\\udc41b\": 1\n}");
         let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(parsed(&escape_json(text)), parsed(text));
         assert!(matches!(escape_json("{\n}"), Cow::Borrowed(_)));

@@ -149,13 +149,18 @@ impl Drawing {
     }
 }
 
-/// Tells whether a character moves what is around it, or cannot be seen.
+/// Tells whether a character moves what is around it, or cannot be seen: those of Unicode's categories
+/// Cc, Zl and Zp, its property `Default_Ignorable_Code_Point`, and marks of annotations.
 #[must_use]
 pub fn is_hidden(found: char) -> bool {
     found.is_control()
         || matches!(
             found,
-            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+                | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
         )
 }
 

@@ -83,7 +83,7 @@ function filter() {
 }
 
 // What moves other text or cannot be seen is shown by its number.
-const hidden = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const hidden = /[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
 const shown = (text) => text.replace(hidden, (found) => `U+${found.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
 
 function element(tag, text, ...children) {
