@@ -91,18 +91,25 @@ impl Report {
             ensure!(!is_input, "{}: is an input, expected another file", path.display());
             writing.check(path).about(path)?;
         }
-        let first = self.open(&self.file)?;
-        let second = self.new.as_ref().map(|new| self.open(new)).transpose()?;
+        let language = self.language()?;
+        let options = PageOptions::default().stats(self.stats).digests(self.digests);
+        // Of two files the newer one is shown.
+        let first = if self.new.is_some() { PageOptions::default() } else { options };
+        let first = self.open(&self.file, first)?;
+        let second = self.new.as_ref().map(|new| self.open(new, options)).transpose()?;
         busy(self.new.as_ref().unwrap_or(&self.file));
         let page = match &second {
-            None => self.page(&first),
-            Some(new) => self.compared(&first, new)?,
+            None => first.page(options),
+            Some(new) => first.compared(new, options)?,
         };
         match &self.output {
-            None => self.print(&page)?,
+            None => {
+                crate::progress::idle();
+                language.write(&page, io::stdout().lock())?;
+            }
             Some(path) => {
                 let mut sink = writing.create(path).about(path)?;
-                self.write(&page, &mut sink).about(path)?;
+                language.write(&page, &mut sink).about(path)?;
                 let bytes = output::size(sink.commit(path)?);
                 let shown = path.display().to_string();
                 writing.report(path, &(), &format!("{}: written, {bytes}\n", escape(&shown)))?;
@@ -117,7 +124,7 @@ impl Report {
     }
 
     /// Opens a file and checks it as `verify` does; one that is broken as far as it goes.
-    fn open(&self, input: &Path) -> anyhow::Result<Opened> {
+    fn open(&self, input: &Path, page: PageOptions) -> anyhow::Result<Opened> {
         let name = output::path_text(input);
         let mut opened = Opened { name, findings: Findings::default(), reader: None };
         let found = Found::meant(input);
@@ -142,7 +149,7 @@ impl Report {
         };
         let bar = Progress::new(input, reader.byte_len());
         let known = opened.findings.clone();
-        opened.findings.append(reader.validate_with(|bytes| bar.inc(bytes)).without(&known));
+        opened.findings.append(page.validate(&reader, |bytes| bar.inc(bytes)).without(&known));
         bar.finish();
         if let Some(fault) = faults.first() {
             anyhow::bail!("{}: {fault}", input.display());
@@ -155,45 +162,42 @@ impl Report {
         Ok(opened)
     }
 
-    fn page<'a>(&self, opened: &'a Opened) -> Page<'a> {
-        let Opened { name, findings, reader } = opened;
-        let options = PageOptions::default().stats(self.stats).digests(self.digests);
-        Page::of(name, reader.as_ref(), findings.clone(), options)
+    fn language(&self) -> anyhow::Result<Language> {
+        let ends = [
+            ("html", Language::Html),
+            ("htm", Language::Html),
+            ("md", Language::Markdown),
+            ("markdown", Language::Markdown),
+        ];
+        output::by_end(self.format, self.output.as_deref(), &ends)
+    }
+}
+
+impl Opened {
+    fn page(&self, options: PageOptions) -> Page<'_> {
+        Page::of(&self.name, self.reader.as_ref(), self.findings.clone(), options)
     }
 
-    fn compared<'a>(&self, old: &'a Opened, new: &'a Opened) -> anyhow::Result<Page<'a>> {
-        let page = self.page(new);
-        let (Some(before), Some(after)) = (&old.reader, &new.reader) else {
-            let broken = if old.reader.is_none() { old } else { new };
+    /// Describes a newer file, with what differs from this one.
+    fn compared<'a>(&'a self, new: &'a Self, options: PageOptions) -> anyhow::Result<Page<'a>> {
+        let (Some(before), Some(after)) = (&self.reader, &new.reader) else {
+            let broken = if self.reader.is_none() { self } else { new };
             anyhow::bail!("{}: does not open, expected two files to be compared", broken.name);
         };
-        let mut options = DiffOptions::default();
-        options.threads = manner().threads();
-        let diff = before.diff(after, &options, |_| true, |_| ()).about(Path::new(&new.name))?;
-        let old = Page::of(&old.name, Some(before), old.findings.clone(), PageOptions::default());
-        Ok(page.compared_with(old, diff))
+        let mut differ = DiffOptions::default();
+        differ.threads = manner().threads();
+        let diff = before.diff(after, &differ, |_| true, |_| ()).about(Path::new(&new.name))?;
+        Ok(new.page(options).compared_with(self.page(PageOptions::default()), diff))
     }
+}
 
-    fn language(&self) -> Language {
-        let end = self.output.as_ref().and_then(|path| path.extension()?.to_str());
-        let named = match end.map(str::to_ascii_lowercase).as_deref() {
-            Some("md" | "markdown") => Language::Markdown,
-            _ => Language::Html,
-        };
-        self.format.unwrap_or(named)
-    }
-
-    fn write(&self, page: &Page<'_>, out: impl Write) -> io::Result<()> {
+impl Language {
+    fn write(self, page: &Page<'_>, out: impl Write) -> io::Result<()> {
         let mut out = io::BufWriter::new(out);
-        match self.language() {
-            Language::Html => page.html(&mut out)?,
-            Language::Markdown => page.markdown(&mut out)?,
+        match self {
+            Self::Html => page.html(&mut out)?,
+            Self::Markdown => page.markdown(&mut out)?,
         }
         out.flush()
-    }
-
-    fn print(&self, page: &Page<'_>) -> io::Result<()> {
-        crate::progress::idle();
-        self.write(page, io::stdout().lock())
     }
 }

@@ -319,7 +319,7 @@ impl Reader {
             let name = opened.path.as_deref().unwrap_or(Path::new("")).display().to_string();
             let (reader, options) = (&opened.reader, PageOptions::default());
             let options = options.stats(stats).digests(digests);
-            let mut findings = reader.validate();
+            let mut findings = options.validate(reader, |_| ());
             if let Some(path) = opened.path.as_deref() {
                 findings.append(reader.check_sidecar(path, parallel::available(), |_| ()));
             }

@@ -14,7 +14,7 @@ use crate::{
     each::each,
     hash::{digest, hex},
     quantization::{self, Affine},
-    stats::Running,
+    stats::{Running, Tables},
     stream::Stream,
     weights,
 };
@@ -31,8 +31,9 @@ impl AnyReader {
             }
         };
         let budget = Budget::sharing(READ, self.limits(), self.byte_len());
-        let reader = Contents { options, budget, verified: HashSet::new() };
-        let (mut reader, mut kept) = (reader, Vec::new());
+        let (verified, chunk, tables) = (HashSet::new(), vec![0; CHUNK], Tables::default());
+        let mut reader = Contents { options, budget, verified, chunk, tables };
+        let mut kept = Vec::new();
         for (mut described, tensor) in mem::take(&mut summary.tensors).into_iter().zip(tensors) {
             if !options.is_meant(&described.name) {
                 continue;
@@ -76,6 +77,9 @@ struct Contents<'o> {
     budget: Budget,
     /// Records of storage that were compared with their checksums: tensors share them.
     verified: HashSet<String>,
+    /// A piece of a tensor, and what its elements are counted in.
+    chunk: Vec<u8>,
+    tables: Tables,
 }
 
 impl Contents<'_> {
@@ -125,7 +129,11 @@ impl Contents<'_> {
 
     /// Computes statistics of numbers that are stored as packed codes.
     #[cfg(feature = "ztensor")]
-    fn add_packed(&self, tensor: ztensor::Tensor<'_>, summary: &mut TensorSummary) -> Result<()> {
+    fn add_packed(
+        &mut self,
+        tensor: ztensor::Tensor<'_>,
+        summary: &mut TensorSummary,
+    ) -> Result<()> {
         let numbers = match quantization::packed(tensor) {
             Err(Error::Weights(weights::Error::Unsupported { what })) => {
                 summary.stats_of = Some(format!("nothing: {what}"));
@@ -133,7 +141,7 @@ impl Contents<'_> {
             }
             numbers => numbers?,
         };
-        let mut running = Running::new(DType::F32, tensor.object()?.elements()?);
+        let mut running = Running::new(DType::F32, tensor.object()?.elements()?, &mut self.tables);
         let mut piece = Vec::with_capacity(CHUNK);
         for number in numbers.into_iter().flatten() {
             piece.extend_from_slice(&number?.to_le_bytes());
@@ -161,7 +169,7 @@ impl Contents<'_> {
 
     /// Reads a tensor once, for all that is asked of it.
     fn read(
-        &self,
+        &mut self,
         tensor: AnyTensor<'_>,
         stream: &mut Stream<'_>,
         (content, shape): (&Content, &Shape),
@@ -171,22 +179,21 @@ impl Contents<'_> {
         let dtype = content.dtype();
         let wants_digest = self.options.digests && summary.components.is_empty();
         let mut hasher = wants_digest.then(|| Hasher::new(Algorithm::Sha256));
-        let mut fingerprint = self.options.fingerprints.then(|| Hasher::new(Algorithm::Xxh3));
         let mut affine = match self.options.stats {
             true => Affine::find(tensor)?,
             false => None,
         };
         let of = affine.as_ref().map_or(dtype, |_| Some(DType::F64));
         let wanted = of.filter(|_| self.options.stats);
-        let mut running = wanted.and_then(|dtype| Running::new(dtype, elements));
+        let mut running = wanted.and_then(|dtype| Running::new(dtype, elements, &mut self.tables));
         let mut first = Vec::new();
         let len = dtype.and_then(|dtype| dtype.byte_len(elements.min(self.options.values)));
         let mut missing = len.and_then(|len| usize::try_from(len).ok()).unwrap_or_default();
-        let (mut chunk, mut real) = (vec![0; CHUNK], Vec::new());
-        while hasher.is_some() || fingerprint.is_some() || running.is_some() || missing > 0 {
-            let filled = stream.fill(&mut chunk)?;
-            let bytes = chunk.get(..filled).unwrap_or_default();
-            hasher.iter_mut().chain(&mut fingerprint).for_each(|hasher| hasher.update(bytes));
+        let mut real = Vec::new();
+        while hasher.is_some() || running.is_some() || missing > 0 {
+            let filled = stream.fill(&mut self.chunk)?;
+            let bytes = self.chunk.get(..filled).unwrap_or_default();
+            hasher.iter_mut().for_each(|hasher| hasher.update(bytes));
             match (&mut running, &mut affine) {
                 (Some(running), Some(affine)) => {
                     real.clear();
@@ -199,12 +206,11 @@ impl Contents<'_> {
             let next = bytes.get(..missing.min(filled)).unwrap_or_default();
             first.extend_from_slice(next);
             missing = missing.saturating_sub(next.len());
-            if filled < chunk.len() {
+            if filled < self.chunk.len() {
                 break;
             }
         }
         summary.sha256 = hasher.map(|hasher| hex(&hasher.finish())).or(summary.sha256.take());
-        summary.fingerprint = fingerprint.map(Hasher::finish);
         if self.options.stats {
             summary.stats_of = described(content, affine.is_some());
             summary.stats = running.map(Running::finish);
@@ -315,8 +321,9 @@ fn double(value: f64) -> Value {
 /// What a limit on reading is about.
 const READ: &str = "bytes of all tensors";
 
-/// Bytes that are read at a time: a multiple of the width of every element type.
-const CHUNK: usize = 64 << 10;
+/// Bytes that are read at a time: a multiple of the width of every element type, and as many as streams
+/// hold, so that these are read into place.
+const CHUNK: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {

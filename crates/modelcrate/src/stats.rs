@@ -76,7 +76,8 @@ impl Stats {
     ///
     /// Those of the stream.
     pub fn read(dtype: DType, elements: u64, mut stream: impl Read) -> io::Result<Option<Self>> {
-        let Some(mut running) = Running::new(dtype, elements) else {
+        let mut tables = Tables::default();
+        let Some(mut running) = Running::new(dtype, elements, &mut tables) else {
             return Ok(None);
         };
         let mut chunk = vec![0; CHUNK];
@@ -97,19 +98,36 @@ impl Stats {
     }
 }
 
-/// What is known of the elements so far.
-pub(crate) struct Running {
-    dtype: DType,
-    /// Elements of 4 bits that are still to come.
-    left: u64,
-    count: u64,
+/// What elements are counted in, for one tensor after the other.
+#[derive(Default)]
+pub(crate) struct Tables {
     /// How many elements have each of the patterns of 16 bits: all of their own, or of finite ones the
     /// upper half of the `f32` that is nearest to them; of finite `f64` the upper 19 bits.
     counts: Vec<u64>,
     /// The same of `f32` that came last, apart for those at even and at odd places, so that equal
     /// neighbours do not wait for each other.
     recent: Vec<[u32; PATTERNS]>,
-    /// How many elements those are.
+}
+
+impl Tables {
+    fn clear(&mut self, dtype: DType) {
+        self.counts.clear();
+        self.counts.resize(if is_wide(dtype) { 1 << 19 } else { PATTERNS }, 0);
+        if dtype == DType::F32 && self.recent.is_empty() {
+            self.recent = vec![[0; PATTERNS]; 2];
+        }
+        self.recent.iter_mut().for_each(|counts| counts.fill(0));
+    }
+}
+
+/// What is known of the elements so far.
+pub(crate) struct Running<'t> {
+    dtype: DType,
+    /// Elements of 4 bits that are still to come.
+    left: u64,
+    count: u64,
+    tables: &'t mut Tables,
+    /// How many elements are counted in [`Tables::recent`].
     unsettled: usize,
     /// NaN, infinite and zero elements of more than 16 bits.
     nan: u64,
@@ -122,15 +140,15 @@ pub(crate) struct Running {
     sum: i128,
 }
 
-impl Running {
-    pub(crate) fn new(dtype: DType, elements: u64) -> Option<Self> {
+impl<'t> Running<'t> {
+    pub(crate) fn new(dtype: DType, elements: u64, tables: &'t mut Tables) -> Option<Self> {
         dtype.bits()?;
+        tables.clear(dtype);
         Some(Self {
             dtype,
             left: elements,
             count: 0,
-            counts: vec![0; if is_wide(dtype) { 1 << 19 } else { PATTERNS }],
-            recent: vec![[0; PATTERNS]; if dtype == DType::F32 { 2 } else { 0 }],
+            tables,
             unsettled: 0,
             nan: 0,
             infinite: 0,
@@ -149,7 +167,7 @@ impl Running {
         self.count = self.count.saturating_add(elements);
         match self.dtype {
             DType::I4 | DType::U4 => self.halves(bytes),
-            DType::F32 => self.floats(bytes.as_chunks::<4>().0),
+            DType::F32 => self.floats(bytes),
             DType::F64 => self.doubles(bytes.as_chunks::<8>().0, |b| f64::from_le_bytes(*b)),
             // As f64: the magnitude of the largest elements is beyond f32.
             DType::C64 => self.doubles(bytes.as_chunks::<8>().0, |&[a, b, c, d, e, f, g, h]| {
@@ -182,7 +200,7 @@ impl Running {
     }
 
     fn count(&mut self, pattern: u16) {
-        tally(&mut self.counts, pattern.into());
+        tally(&mut self.tables.counts, pattern.into());
     }
 
     /// Adds elements of 4 bits, as far as there are some left.
@@ -192,7 +210,10 @@ impl Running {
         let mut taken = 0_u64;
         for half in halves {
             let is_negative = self.dtype == DType::I4 && half > 7;
-            tally(&mut self.counts, usize::from(if is_negative { half | 0xf0 } else { half }));
+            tally(
+                &mut self.tables.counts,
+                usize::from(if is_negative { half | 0xf0 } else { half }),
+            );
             taken = taken.saturating_add(1);
         }
         self.left = self.left.saturating_sub(taken);
@@ -200,18 +221,31 @@ impl Running {
     }
 
     /// Adds elements of 32 bits, a block at a time that stays in the cache.
-    fn floats(&mut self, elements: &[[u8; 4]]) {
+    fn floats(&mut self, bytes: &[u8]) {
+        let as_they_are = bytemuck::try_cast_slice(bytes).ok();
+        if let Some(elements) = as_they_are.filter(|_| cfg!(target_endian = "little")) {
+            elements.chunks(BLOCK).for_each(|block| self.block(block));
+            return;
+        }
         let mut block = Vec::with_capacity(BLOCK);
-        for now in elements.chunks(BLOCK) {
+        for now in bytes.as_chunks::<4>().0.chunks(BLOCK) {
             block.clear();
             block.extend(now.iter().map(|bytes| f32::from_le_bytes(*bytes)));
-            if !self.has_range_of(&block) {
-                block.retain(|value| self.is_finite(f64::from(*value)));
-                self.widen(&block);
-            }
-            self.tally_floats(&block);
-            self.moments.add(&block);
+            self.block(&block);
         }
+    }
+
+    fn block(&mut self, block: &[f32]) {
+        if self.has_range_of(block) {
+            self.tally_floats(block);
+            self.moments.add(block);
+            return;
+        }
+        let finite = block.iter().copied().filter(|value| self.is_finite(f64::from(*value)));
+        let finite: Vec<f32> = finite.collect();
+        self.widen(&finite);
+        self.tally_floats(&finite);
+        self.moments.add(&finite);
     }
 
     /// Tells whether all elements are in the range of those before; none that is not finite is.
@@ -234,7 +268,7 @@ impl Running {
     }
 
     fn tally_floats(&mut self, block: &[f32]) {
-        let [even, odd] = self.recent.as_mut_slice() else {
+        let [even, odd] = self.tables.recent.as_mut_slice() else {
             return;
         };
         let before = [smallest(even), smallest(odd)];
@@ -256,8 +290,9 @@ impl Running {
 
     /// Adds the counts of small tables, which are in the cache, to those that do not overflow.
     fn settle(&mut self) {
-        for recent in &mut self.recent {
-            for (count, recent) in self.counts.iter_mut().zip(recent) {
+        let Tables { counts, recent } = &mut *self.tables;
+        for recent in recent {
+            for (count, recent) in counts.iter_mut().zip(recent) {
                 *count = count.wrapping_add(std::mem::take(recent).into());
             }
         }
@@ -271,7 +306,7 @@ impl Running {
             block.extend(now.iter().map(&number).filter(|value| self.is_finite(*value)));
             for value in block.iter().copied() {
                 self.zeros = self.zeros.wrapping_add(u64::from(value == 0.0));
-                tally(&mut self.counts, upper_bits(value));
+                tally(&mut self.tables.counts, upper_bits(value));
                 self.range(Number::Float(value), Number::Float(value));
             }
             self.moments.add(&block);
@@ -319,7 +354,7 @@ impl Running {
     pub(crate) fn finish(mut self) -> Stats {
         let (mut finite, pattern) = (Vec::new(), pattern_of(self.dtype));
         self.settle();
-        let counts = (0..=u32::MAX).zip(self.counts.iter().copied());
+        let counts = (0..=u32::MAX).zip(self.tables.counts.iter().copied());
         let counts: Vec<(u32, u64)> = counts.filter(|(_, count)| *count > 0).collect();
         for (bits, count) in counts {
             match pattern.zip(u16::try_from(bits).ok()) {

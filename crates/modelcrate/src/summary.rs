@@ -2,7 +2,6 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use tensor_core::{
     DType, Report, Severity, Shape,
-    digest::Digest,
     symbolic::{Dim, SymbolicShape},
 };
 
@@ -18,8 +17,6 @@ pub struct SummaryOptions {
     pub stats: bool,
     /// How many of the first elements of every tensor are shown.
     pub values: u64,
-    /// Compute the XXH3 of the decoded bytes of every tensor that is one piece.
-    pub(crate) fingerprints: bool,
     select: Option<Select>,
 }
 
@@ -48,13 +45,6 @@ impl SummaryOptions {
         self
     }
 
-    /// Sets whether what tells most tensors apart is computed.
-    #[cfg(feature = "page")]
-    pub(crate) fn fingerprints(mut self, fingerprints: bool) -> Self {
-        self.fingerprints = fingerprints;
-        self
-    }
-
     /// Leaves out all tensors but those whose names a test lets through: nothing of others is read.
     #[must_use]
     pub fn select(mut self, select: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
@@ -64,7 +54,7 @@ impl SummaryOptions {
 
     /// Tells whether tensor data is read.
     pub(crate) const fn reads(&self) -> bool {
-        self.digests || self.stats || self.fingerprints || self.values > 0
+        self.digests || self.stats || self.values > 0
     }
 
     pub(crate) fn is_meant(&self, name: &str) -> bool {
@@ -74,10 +64,9 @@ impl SummaryOptions {
 
 impl fmt::Debug for SummaryOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { digests, stats, values, fingerprints, select } = self;
+        let Self { digests, stats, values, select } = self;
         let mut out = f.debug_struct("SummaryOptions");
         out.field("digests", digests).field("stats", stats).field("values", values);
-        out.field("fingerprints", fingerprints);
         out.field("select", &select.is_some()).finish()
     }
 }
@@ -285,9 +274,6 @@ pub struct TensorSummary {
     /// The SHA-256 of its decoded bytes, in lower-case hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// The XXH3 of its decoded bytes.
-    #[serde(skip)]
-    pub(crate) fingerprint: Option<Digest>,
     /// What its elements are like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<Stats>,

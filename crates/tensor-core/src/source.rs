@@ -355,6 +355,15 @@ impl SourceReader {
         self.rest.len().saturating_add(buffered as u64)
     }
 
+    /// Reads into place, where that is as much as the buffer would hold.
+    fn read_past(&mut self, out: &mut [u8], len: u64) -> Result<usize> {
+        let next = self.rest.part(0, len, self.what)?;
+        let taken = usize::try_from(len).unwrap_or(out.len());
+        self.source.read_into(next, out.get_mut(..taken).unwrap_or_default(), self.what)?;
+        self.rest = Extent::between(next.end(), self.rest.end());
+        Ok(taken)
+    }
+
     fn refill(&mut self) -> Result<()> {
         let memory = matches!(self.source.kind, Kind::Memory(_));
         let len = if memory { self.rest.len() } else { self.rest.len().min(STREAM) };
@@ -397,6 +406,11 @@ impl BufRead for SourceReader {
 
 impl Read for SourceReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let is_empty = self.ready.is_empty() && self.at >= self.buffer.len();
+        let len = self.rest.len().min(out.len() as u64);
+        if is_empty && len >= STREAM && !matches!(self.source.kind, Kind::Memory(_)) {
+            return self.read_past(out, len).map_err(into_io);
+        }
         let mut ready = self.fill_buf()?;
         let taken = ready.read(out)?;
         self.consume(taken);
@@ -593,6 +607,25 @@ mod tests {
         stream.fill_buf().unwrap();
         window.read(Extent::between(7, 9), "field").unwrap();
         assert_eq!(*store.reads.lock().unwrap(), [(100, 256 << 10), (107, 2)]);
+    }
+
+    #[test]
+    fn large_buffers_are_filled_in_place() {
+        let (source, store) = counting(1_000_000);
+        let mut stream = source.stream(Extent::between(0, 900_000), "part").unwrap();
+        let mut bytes = vec![0; 700_000];
+        assert_eq!(stream.read(&mut bytes[..7]).unwrap(), 7);
+        let buffered = stream.read(&mut bytes[7..]).unwrap();
+        assert_eq!(buffered, (256 << 10) - 7);
+        assert_eq!(stream.read(&mut bytes[256 << 10..]).unwrap(), 700_000 - (256 << 10));
+        assert_eq!(bytes, store.bytes[..700_000]);
+        // What is left is less than the stream would hold.
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, store.bytes[700_000..900_000]);
+        let direct = 700_000 - (256 << 10);
+        let reads = [(0, 256 << 10), (256 << 10, direct), (700_000, 200_000)];
+        assert_eq!(*store.reads.lock().unwrap(), reads);
     }
 
     /// Fails once.

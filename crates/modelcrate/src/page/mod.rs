@@ -48,6 +48,20 @@ impl PageOptions {
     }
 }
 
+impl PageOptions {
+    /// Checks a file as [`AnyReader::validate_with`] does, but leaves bytes out that nothing proves
+    /// and that a page with statistics reads itself.
+    #[must_use]
+    pub fn validate(&self, reader: &AnyReader, progress: impl Fn(u64) + Sync) -> Report {
+        match reader {
+            AnyReader::Weights(reader) if self.stats => reader.validate_beside_reads(progress),
+            #[cfg(feature = "ztensor")]
+            AnyReader::ZTensor(reader) if self.stats => reader.validate_beside_reads(progress),
+            reader => reader.validate_with(progress),
+        }
+    }
+}
+
 /// What is to be shown of a file, or of two.
 ///
 /// # Examples
@@ -101,7 +115,7 @@ struct Compared<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Describes a file under a name, with what [`AnyReader::validate`] found in it, or why it does not
+    /// Describes a file under a name, with what [`PageOptions::validate`] found in it, or why it does not
     /// open, where there is no reader.
     ///
     /// Tensors are read only where the options ask for what is in them.
@@ -117,7 +131,7 @@ impl<'a> Page<'a> {
             return Self { name, findings, content: None, compared: None };
         };
         let PageOptions { stats, digests } = options;
-        let read = SummaryOptions::default().stats(stats).digests(digests).fingerprints(stats);
+        let read = SummaryOptions::default().stats(stats).digests(digests);
         let summary = reader.summary(read);
         let suspects = suspects::find(reader, &summary);
         let coverage = reader.coverage();

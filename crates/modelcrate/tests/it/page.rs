@@ -1,7 +1,9 @@
 //! Pages about files.
 
+use std::io;
+
 use modelcrate::{
-    AnyReader, DiffOptions,
+    AnyReader, DiffOptions, Verdict,
     carton_format::{self, Description, Runner, TensorSpec},
     circle_format::model::{BuiltinOperator, ModelBuilder, Operator, Schema, Tensor, TensorType},
     nnpackage::{Builder, WriteOptions},
@@ -10,7 +12,7 @@ use modelcrate::{
     rten_format::{self, GraphBuilder, OperatorType, Value},
     ztensor::Writer,
 };
-use tensor_core::{DType, Source, TensorBuf, digest::Algorithm, symbolic::SymbolicShape};
+use tensor_core::{DType, ReadAt, Source, TensorBuf, digest::Algorithm, symbolic::SymbolicShape};
 use test_support::{files, testdata};
 
 /// A name that would be more than text if it were not escaped.
@@ -39,12 +41,16 @@ fn floats(values: &[f32]) -> TensorBuf {
     TensorBuf::from_slice([values.len() as u64], values).unwrap()
 }
 
-fn zt(tensors: &[(&str, TensorBuf)]) -> AnyReader {
+fn zt_bytes(tensors: &[(&str, TensorBuf)]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new());
     for (name, tensor) in tensors {
         writer.add(name, tensor).unwrap();
     }
-    AnyReader::from_bytes(writer.finish().unwrap()).unwrap()
+    writer.finish().unwrap()
+}
+
+fn zt(tensors: &[(&str, TensorBuf)]) -> AnyReader {
+    AnyReader::from_bytes(zt_bytes(tensors)).unwrap()
 }
 
 fn circle() -> Vec<u8> {
@@ -176,6 +182,9 @@ fn every_file_of_testdata_has_a_page() {
             // Statistics take their time in a build for tests.
             let options = PageOptions::default().stats(opened % 8 == 1);
             let page = page(&reader, options.digests(true));
+            // What a page reads itself breaks no rule.
+            let beside = PageOptions::default().stats(true).validate(&reader, |_| ());
+            assert_eq!(beside, reader.validate(), "{path:?}");
             let html = html(&page);
             let tags = |tag: &str| html.matches(&format!("<{tag}")).count();
             let ends = |tag: &str| html.matches(&format!("</{tag}>")).count();
@@ -188,6 +197,43 @@ fn every_file_of_testdata_has_a_page() {
             assert!(markdown(&page).contains(&format!("**{}**", page.verdict())));
         }
         assert!(opened > 0, "{folder} {extension}: {}", files.len());
+    }
+}
+
+/// A store that cannot be read from some byte on.
+struct Broken {
+    bytes: Vec<u8>,
+    from: u64,
+}
+
+impl ReadAt for Broken {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset).unwrap();
+        if offset + buffer.len() as u64 > self.from && start < 8000 {
+            return Err(io::Error::other("the disk is broken"));
+        }
+        buffer.copy_from_slice(&self.bytes[start..start + buffer.len()]);
+        Ok(())
+    }
+}
+
+/// Bytes are read once, by the check or for statistics, and what cannot be read is found either way.
+#[test]
+fn bytes_that_cannot_be_read_are_found() {
+    let bytes = zt_bytes(&[("w", floats(&[0.5; 4000]))]);
+    for stats in [false, true] {
+        let store = Broken { bytes: bytes.clone(), from: 4000 };
+        let reader = AnyReader::options().from_source(Source::from_read_at(store)).unwrap();
+        let options = PageOptions::default().stats(stats);
+        let findings = options.validate(&reader, |_| ());
+        assert_eq!(findings.is_valid(), stats);
+        let page = Page::of("w.zt", Some(&reader), findings, options);
+        assert_eq!(page.verdict(), Verdict::Invalid);
+        assert!(html(&page).contains("the disk is broken"), "{stats}");
     }
 }
 
@@ -317,9 +363,10 @@ fn changed_operators_are_marked() {
     let [old, new] = [OperatorType::Relu, OperatorType::Sigmoid].map(|operator| {
         let mut graph = GraphBuilder::new();
         let x = graph.input("x", Value::default()).unwrap();
-        let [h, y] = ["h", "y"].map(|name| graph.value(name, Value::default()).unwrap());
-        graph.operator("first", OperatorType::Abs, None, &[Some(x)], &[Some(h)]).unwrap();
-        graph.operator("second", operator, None, &[Some(h)], &[Some(y)]).unwrap();
+        let [h, h2, y] = ["h", "h2", "y"].map(|name| graph.value(name, Value::default()).unwrap());
+        graph.operator("a/first", OperatorType::Abs, None, &[Some(x)], &[Some(h)]).unwrap();
+        graph.operator("b/first", operator, None, &[Some(h)], &[Some(h2)]).unwrap();
+        graph.operator("b/second", OperatorType::Abs, None, &[Some(h2)], &[Some(y)]).unwrap();
         graph.output(y).unwrap();
         let model = rten_format::Model { graph: graph.finish(), metadata: None };
         let bytes = rten_format::Writer::new(Vec::new(), &model).unwrap().finish().unwrap();
@@ -329,8 +376,10 @@ fn changed_operators_are_marked() {
     let page = page(&new, PageOptions::default())
         .compared_with(Page::of("old", Some(&old), old.validate(), PageOptions::default()), diff);
     let html = html(&page);
-    assert_eq!(html.matches(" changed\" data-node=\"").count(), 1, "{html}");
-    assert!(html.contains(" changed\" data-node=\"1\""), "{html}");
+    // As a node, and in the group that it is in.
+    let marks = html.matches(" changed\" data-node=\"1\"").count();
+    assert_eq!(marks, 2, "{html}");
+    assert_eq!(html.matches(" changed\" data-node=\"").count(), 2, "{html}");
 }
 
 #[test]

@@ -200,9 +200,10 @@ impl BufRead for StoredReader {
 
 impl Read for StoredReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let mut ready = self.fill_buf()?;
-        let read = ready.read(out)?;
-        self.consume(read);
+        let read = self.inner.read(out)?;
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(out.get(..read).unwrap_or_default());
+        }
         Ok(read)
     }
 }
