@@ -167,8 +167,12 @@ async function print(file) {
   const state = await page.evaluate(() => ({
     nav: getComputedStyle(document.querySelector("nav")).display,
     cut: [...document.querySelectorAll(".scroll")].filter((one) => getComputedStyle(one).overflow !== "visible").length,
+    closed: [...document.querySelectorAll("section > details")].filter((one) => {
+      one.open = false;
+      return !one.lastElementChild.checkVisibility({ contentVisibilityAuto: true });
+    }).length,
   }));
-  check("print has no controls, and nothing is cut", state.nav === "none" && state.cut === 0, JSON.stringify(state));
+  check("print has no controls, and nothing is cut or closed", state.nav === "none" && state.cut === 0 && state.closed === 0, JSON.stringify(state));
   const pdf = await page.pdf();
   check("it prints", pdf.subarray(0, 5).toString() === "%PDF-", pdf.length);
   await close("print");

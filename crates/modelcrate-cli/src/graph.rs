@@ -51,7 +51,7 @@ pub(crate) struct Graph {
     /// The model or nnpackage, or a file .conn.json; - is standard input
     #[arg(value_name = "FILE")]
     input: Input,
-    /// How the graph is written; text, or what the end of OUT says: .dot, .gv, .mmd, .svg, .json
+    /// How the graph is written; text, or what the end of OUT says: .txt, .dot, .gv, .mmd, .svg, .json
     #[arg(long, value_enum)]
     format: Option<Language>,
     /// Show only what these nodes lead to: names of nodes or of what they make, or patterns with * and ?
@@ -128,7 +128,12 @@ struct Shown<'a> {
 
 impl Graph {
     pub(crate) fn run(self) -> anyhow::Result<Outcome> {
-        let (text, outcome) = self.drawn().about(&self.input)?;
+        if let Some(path) = &self.output {
+            let is_input = !is_stdio(path) && same_file(&self.input, path);
+            ensure!(!is_input, "{}: is the input, expected another file", path.display());
+        }
+        let language = self.language()?;
+        let (text, outcome) = self.drawn(language).about(&self.input)?;
         match &self.output {
             None => output::print_text(&text)?,
             Some(path) => self.write(path, &text)?,
@@ -139,8 +144,6 @@ impl Graph {
     fn write(&self, path: &Path, text: &str) -> anyhow::Result<()> {
         let print = Print { format: Format::Human };
         let write = Writing { overwrite: self.overwrite, dry_run: false, print };
-        let is_input = !is_stdio(path) && same_file(&self.input, path);
-        ensure!(!is_input, "{}: is the input, expected another file", path.display());
         let mut sink = write.create(path).about(path)?;
         sink.write_all(text.as_bytes()).about(path)?;
         let bytes = output::size(sink.commit(path)?);
@@ -148,22 +151,22 @@ impl Graph {
         write.report(path, &(), &format!("{}: written, {bytes}\n", escape(&shown)))
     }
 
-    fn language(&self) -> Language {
-        let end = self.output.as_ref().and_then(|path| path.extension()?.to_str());
-        let named = match end.map(str::to_ascii_lowercase).as_deref() {
-            Some("dot" | "gv") => Language::Dot,
-            Some("mmd" | "mermaid") => Language::Mermaid,
-            Some("json") => Language::Json,
+    fn language(&self) -> anyhow::Result<Language> {
+        let ends = [
+            ("txt", Language::Text),
+            ("dot", Language::Dot),
+            ("gv", Language::Dot),
+            ("mmd", Language::Mermaid),
+            ("json", Language::Json),
             #[cfg(feature = "svg")]
-            Some("svg") => Language::Svg,
-            _ => Language::Text,
-        };
-        self.format.unwrap_or(named)
+            ("svg", Language::Svg),
+        ];
+        output::by_end(self.format, self.output.as_deref(), &ends)
     }
 
     /// Returns the drawing, and whether all is there that it is to show.
-    fn drawn(&self) -> anyhow::Result<(String, Outcome)> {
-        let (path, language) = (self.input.display().to_string(), self.language());
+    fn drawn(&self, language: Language) -> anyhow::Result<(String, Outcome)> {
+        let path = self.input.display().to_string();
         let is_part = self.from.is_some() || self.to.is_some() || self.depth.is_some();
         ensure!(
             language != Language::Tables || !(is_part || self.collapse.is_some()),
@@ -178,13 +181,14 @@ impl Graph {
                 return Ok((tables::of_partition(path, &partition, wiring)?, outcome));
             }
             let graph = ModelGraph::of_partition(&partition)?;
-            return Ok((self.text(Drawn { path, graph, missing: wiring.missing })?, outcome));
+            let drawn = Drawn { path, graph, missing: wiring.missing };
+            return Ok((self.text(drawn, language)?, outcome));
         }
         let (reader, path) = self.reader(path)?;
         let text = match language {
             Language::Tables => tables::of(&reader, path)?,
             _ => match ModelGraph::of(&reader)? {
-                Some(graph) => self.text(Drawn { path, graph, missing: Vec::new() })?,
+                Some(graph) => self.text(Drawn { path, graph, missing: Vec::new() }, language)?,
                 None => return refused(reader.format()),
             },
         };
@@ -223,7 +227,7 @@ impl Graph {
     }
 
     /// Writes the part of a graph that is meant.
-    fn text(&self, mut drawn: Drawn) -> anyhow::Result<String> {
+    fn text(&self, mut drawn: Drawn, language: Language) -> anyhow::Result<String> {
         if self.from.is_some() || self.to.is_some() {
             let mut selection = Selection::default();
             if let Some(glob) = &self.from {
@@ -248,7 +252,7 @@ impl Graph {
         if let Some(levels) = self.collapse {
             drawn.graph = drawn.graph.collapsed(levels);
         }
-        drawn.text(self.language())
+        drawn.text(language)
     }
 }
 

@@ -52,7 +52,8 @@ impl AnyReader {
     }
 }
 
-fn of_graph(graph: &Subgraph) -> impl Iterator<Item = OperatorSummary> {
+/// Returns the operators of a graph, in its order.
+pub(crate) fn of_graph(graph: &Subgraph) -> impl Iterator<Item = OperatorSummary> {
     let name = short(&graph.name).into_owned();
     let called = |at: &Option<usize>| {
         let value = graph.values.get((*at)?)?;

@@ -65,6 +65,25 @@ fn the_end_of_the_name_says_how() {
     }
 }
 
+#[test]
+fn an_end_that_says_nothing_is_refused() {
+    let folder = folder();
+    let cd = folder.path();
+    for (args, ends) in [
+        (["report", "old.rten", "-o", "a.pdf"], ".html, .htm, .md, .markdown"),
+        (["graph", "old.rten", "-o", "a.png"], ".txt, .dot, .gv, .mmd, .json, .svg"),
+    ] {
+        let (status, error) = fails(cd, &args);
+        assert_eq!(status, 2);
+        assert!(
+            error.contains(&format!("says no format, expected --format or an end of {ends}")),
+            "{error}"
+        );
+        assert!(!cd.join(args[3]).exists());
+        prints(cd, &[&args[..3], &[args[0]]].concat());
+    }
+}
+
 /// The page says what is wrong, as `verify` does; that is no failure of the command.
 #[test]
 fn invalid_files_have_pages() {

@@ -4,7 +4,10 @@
 //! lines: so each edge goes through a place of its own in every layer between its ends, and one that
 //! would cross very many layers is drawn as a reference to what it comes from.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    io,
+};
 
 use rust_sugiyama::configure::Config;
 
@@ -62,11 +65,14 @@ struct Parts {
 
 impl Layout {
     /// Places what is in a graph; `None` where there is more than can be looked at.
-    pub(super) fn of(graph: &Subgraph, size: impl Fn(Item) -> (f64, f64)) -> Option<Self> {
-        let parts = Parts::of(graph, size)?;
+    pub(super) fn of(
+        graph: &Subgraph,
+        size: impl Fn(Item) -> (f64, f64),
+    ) -> io::Result<Option<Self>> {
+        let Some(parts) = Parts::of(graph, size) else { return Ok(None) };
         let mut layout = parts.layered()?;
-        layout.frame();
-        Some(layout)
+        layout.iter_mut().for_each(Self::frame);
+        Ok(layout)
     }
 
     /// Moves everything so that it starts at the margin, and measures it.
@@ -192,13 +198,15 @@ impl Parts {
         (layers, spans)
     }
 
-    fn layered(mut self) -> Option<Layout> {
+    fn layered(mut self) -> io::Result<Option<Layout>> {
         let (_, spans) = self.layers();
         let passed = |limit: usize| {
             let spans = spans.iter().flatten().filter(|span| **span <= limit);
             spans.map(|span| span.saturating_sub(1)).sum::<usize>()
         };
-        let limit = SPANS.into_iter().find(|limit| passed(*limit) <= MAX_ITEMS)?;
+        let Some(limit) = SPANS.into_iter().find(|limit| passed(*limit) <= MAX_ITEMS) else {
+            return Ok(None);
+        };
         let mut references: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         let edges = std::mem::take(&mut self.edges);
         // Of each edge the vertices that it passes.
@@ -233,7 +241,7 @@ impl Parts {
             let points = way.into_iter().map(place).collect();
             Edge { ends: (from, to), value, points }
         });
-        Some(Layout { items: items.collect(), edges: edges.collect(), ..Layout::default() })
+        Ok(Some(Layout { items: items.collect(), edges: edges.collect(), ..Layout::default() }))
     }
 }
 
@@ -242,24 +250,24 @@ impl Parts {
 fn placed(
     vertices: &[(f64, f64)],
     ways: &[(usize, usize, usize, Vec<usize>)],
-) -> Option<Vec<(f64, f64)>> {
-    let mut edges: BTreeSet<(u32, u32)> = BTreeSet::new();
+) -> io::Result<Vec<(f64, f64)>> {
+    let mut edges: BTreeSet<(usize, usize)> = BTreeSet::new();
     for (from, to, _, way) in ways {
-        let mut last = u32::try_from(*from).ok()?;
-        for next in way.iter().chain([to]) {
-            let next = u32::try_from(*next).ok()?;
-            edges.insert((last, next));
-            last = next;
-        }
+        let starts = std::iter::once(from).chain(way);
+        edges.extend(starts.zip(way.iter().chain([to])).map(|(from, to)| (*from, *to)));
     }
     let parts = connected(vertices.len(), &edges);
-    // It calls itself as deep as there are vertices.
-    let parts = std::thread::scope(|scope| {
-        let layouts = || parts.into_iter().map(|part| laid_out(&part, vertices, &edges)).collect();
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, layouts);
-        thread.ok()?.join().ok()
-    });
-    let parts: Vec<Vec<(usize, (f64, f64))>> = parts?;
+    let layouts = || parts.iter().map(|part| laid_out(part, vertices, &edges)).collect();
+    // The library calls itself as deep as there are vertices.
+    let parts: Vec<Vec<(usize, (f64, f64))>> = if parts.iter().all(|part| part.len() <= SHALLOW) {
+        layouts()
+    } else {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            let joined = thread.spawn_scoped(scope, layouts)?.join();
+            joined.map_err(|_| io::Error::other("the thread for it ended early"))
+        })?
+    };
     let mut places = vec![(0.0, 0.0); vertices.len()];
     let (mut corner, mut row) = ((0.0_f64, 0.0_f64), 0.0_f64);
     for part in parts {
@@ -281,15 +289,14 @@ fn placed(
         corner.0 += high.0 - low.0 + SPACING;
         row = row.max(high.1 - low.1);
     }
-    Some(places)
+    Ok(places)
 }
 
 /// Returns what hangs together, each part in order, by its first vertex.
-fn connected(count: usize, edges: &BTreeSet<(u32, u32)>) -> Vec<Vec<usize>> {
+fn connected(count: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<Vec<usize>> {
     let mut links: Vec<Vec<usize>> = vec![Vec::new(); count];
     for (from, to) in edges {
-        let (from, to) = (*from as usize, *to as usize);
-        for (one, other) in [(from, to), (to, from)] {
+        for (one, other) in [(*from, *to), (*to, *from)] {
             if let Some(links) = links.get_mut(one) {
                 links.push(other);
             }
@@ -316,22 +323,18 @@ fn connected(count: usize, edges: &BTreeSet<(u32, u32)>) -> Vec<Vec<usize>> {
 fn laid_out(
     part: &[usize],
     vertices: &[(f64, f64)],
-    edges: &BTreeSet<(u32, u32)>,
+    edges: &BTreeSet<(usize, usize)>,
 ) -> Vec<(usize, (f64, f64))> {
     if let [single] = part {
         return vec![(*single, (0.0, 0.0))];
     }
-    let number = |vertex: u32| part.binary_search(&(vertex as usize)).ok();
+    let number = |vertex: &usize| u32::try_from(part.binary_search(vertex).ok()?).ok();
     let of = |vertex: &usize| vertices.get(*vertex).copied().unwrap_or_default();
     let numbered: Vec<(u32, (f64, f64))> = (0..).zip(part.iter().map(of)).collect();
-    let from = |vertex: &usize| {
-        let vertex = u32::try_from(*vertex).unwrap_or(u32::MAX);
-        edges.range((vertex, 0)..=(vertex, u32::MAX))
-    };
-    let inner = part.iter().flat_map(from).filter_map(|(from, to)| {
-        Some((u32::try_from(number(*from)?).ok()?, u32::try_from(number(*to)?).ok()?))
-    });
-    let inner: Vec<(u32, u32)> = inner.collect();
+    let from = |vertex: &usize| edges.range((*vertex, 0)..=(*vertex, usize::MAX));
+    let inner = part.iter().flat_map(from);
+    let inner: Vec<(u32, u32)> =
+        inner.filter_map(|(from, to)| Some((number(from)?, number(to)?))).collect();
     let config = Config {
         vertex_spacing: SPACING,
         dummy_vertices: false,
@@ -347,7 +350,7 @@ fn laid_out(
 }
 
 /// Nodes, inputs and outputs that a drawing can have, and places that edges pass.
-const MAX_ITEMS: usize = 20_000;
+pub(super) const MAX_ITEMS: usize = 20_000;
 
 /// Edges that a drawing can have.
 const MAX_EDGES: usize = 25_000;
@@ -373,5 +376,8 @@ const REFERENCE: (f64, f64) = (120.0, 18.0);
 /// The size in pixels of the place where an edge passes a layer.
 const LANE: (f64, f64) = (8.0, 8.0);
 
-/// Bytes of the stack that a layout gets; only what is used of it is taken.
+/// Vertices that the stack of any thread is enough for.
+const SHALLOW: usize = 500;
+
+/// Bytes of the stack that a larger layout gets; only what is used of it is taken.
 const STACK: usize = 256 << 20;

@@ -85,6 +85,7 @@ pub(super) fn graph(reader: &Reader) -> Graph {
             value.constant = Some(Constant { bytes: byte_len(tensor), text: None });
         }
     }
+    constants_of_bodies(&mut subgraphs);
     for (index, scope) in topology.scopes().iter().enumerate() {
         if let Some((parent, operator)) = scope.parent()
             && let Some(at) = at(parent, operator)
@@ -94,6 +95,24 @@ pub(super) fn graph(reader: &Reader) -> Graph {
         }
     }
     Graph { subgraphs }
+}
+
+/// Gives what a body takes from outside what is known of it there, where that is a constant.
+fn constants_of_bodies(subgraphs: &mut [Subgraph]) {
+    let constant = |outer: Outer| {
+        let value = subgraphs.get(outer.subgraph)?.values.get(outer.value)?;
+        value.constant.is_some().then(|| value.clone())
+    };
+    let bodies = subgraphs.iter().map(|body| body.values.iter());
+    let known: Vec<Vec<Option<Value>>> =
+        bodies.map(|values| values.map(|value| constant(value.outer?)).collect()).collect();
+    for (value, known) in
+        subgraphs.iter_mut().zip(known).flat_map(|(body, known)| body.values.iter_mut().zip(known))
+    {
+        if let Some(Value { dtype, shape, constant, .. }) = known {
+            (value.dtype, value.shape, value.constant) = (dtype, shape, constant);
+        }
+    }
 }
 
 fn positions(scope: &Scope<'_>) -> Positions {

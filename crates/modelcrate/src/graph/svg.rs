@@ -1,26 +1,38 @@
 //! Graphs as pictures.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, io};
 
 use tensor_core::{draw::is_hidden, text::short};
 
 use super::{
-    Graph, Subgraph,
-    layout::{Edge, Item, Layout, Placed},
+    Graph, Node, Subgraph,
+    layout::{Edge, Item, Layout, MAX_ITEMS, Placed},
     text::one_line,
 };
 
 /// Why a graph cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "graph {index} has {nodes} nodes, more than can be laid out: expected fewer, as of a part or with groups collapsed"
-)]
 #[non_exhaustive]
-pub struct TooLarge {
-    /// The graph, as a position in [`Graph::subgraphs`].
-    pub index: usize,
-    /// How many nodes it has.
-    pub nodes: usize,
+pub enum NotDrawn {
+    /// It has more nodes and edges than can be laid out.
+    #[error(
+        "{what} has {nodes} nodes, more than can be laid out: expected fewer, as of a part or with groups \
+         collapsed", what = .index.map_or("the model".to_owned(), |index| format!("graph {index}"))
+    )]
+    TooLarge {
+        /// The graph, as a position in [`Graph::subgraphs`]; `None` for all of them.
+        index: Option<usize>,
+        /// How many nodes it has.
+        nodes: usize,
+    },
+    /// The layout failed, for lack of memory or threads.
+    #[error("graph {index} cannot be laid out: {reason}")]
+    Failed {
+        /// The graph, as a position in [`Graph::subgraphs`].
+        index: usize,
+        /// What the system says.
+        reason: String,
+    },
 }
 
 impl Graph {
@@ -29,8 +41,12 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Where a graph has more nodes and edges than can be laid out: some 20,000.
-    pub fn svg(&self) -> Result<String, TooLarge> {
+    /// Where the graphs have more nodes or edges than can be laid out: some 20,000.
+    pub fn svg(&self) -> Result<String, NotDrawn> {
+        let nodes = self.node_count();
+        if nodes > MAX_ITEMS {
+            return Err(NotDrawn::TooLarge { index: None, nodes });
+        }
         let mut drawings = Vec::new();
         for index in 0..self.subgraphs.len() {
             drawings.extend(self.drawing(index)?);
@@ -66,11 +82,22 @@ impl Graph {
     /// # Errors
     ///
     /// As for [`svg`](Self::svg).
-    pub fn drawing(&self, index: usize) -> Result<Option<Drawing>, TooLarge> {
+    pub fn drawing(&self, index: usize) -> Result<Option<Drawing>, NotDrawn> {
+        self.marked_drawing(index, &|_| false)
+    }
+
+    /// Like [`drawing`](Self::drawing), with the class `changed` for the nodes that `is_changed` names.
+    pub(crate) fn marked_drawing(
+        &self,
+        index: usize,
+        is_changed: &dyn Fn(&Node) -> bool,
+    ) -> Result<Option<Drawing>, NotDrawn> {
         let Some(graph) = self.subgraphs.get(index) else { return Ok(None) };
-        let too_large = || TooLarge { index, nodes: graph.nodes.len() };
-        let layout = Layout::of(graph, |item| graph.size(item)).ok_or_else(too_large)?;
-        let content = graph.content(&layout);
+        let too_large = || NotDrawn::TooLarge { index: Some(index), nodes: graph.nodes.len() };
+        let failed = |error: io::Error| NotDrawn::Failed { index, reason: error.to_string() };
+        let layout = Layout::of(graph, |item| graph.size(item)).map_err(failed)?;
+        let layout = layout.ok_or_else(too_large)?;
+        let content = graph.content(&layout, is_changed);
         Ok(Some(Drawing { index, width: layout.width, height: layout.height, content }))
     }
 }
@@ -128,7 +155,7 @@ impl Subgraph {
         self.value(value).and_then(|value| value.name.as_deref()).unwrap_or_default()
     }
 
-    fn content(&self, layout: &Layout) -> String {
+    fn content(&self, layout: &Layout, is_changed: &dyn Fn(&Node) -> bool) -> String {
         let mut text = String::from("<g class=\"edges\">\n");
         // A title may be long and stand at many edges: so it is cut, and cut once.
         let titles: Vec<String> =
@@ -139,28 +166,30 @@ impl Subgraph {
         }
         text.push_str("</g>\n<g class=\"nodes\">\n");
         for placed in &layout.items {
-            self.draw_item(placed, &mut text);
+            self.draw_item(placed, is_changed, &mut text);
         }
         text.push_str("</g>\n");
         text
     }
 
-    fn draw_item(&self, placed: &Placed, text: &mut String) {
+    fn draw_item(&self, placed: &Placed, is_changed: &dyn Fn(&Node) -> bool, text: &mut String) {
         let Placed { item, at: (x, y), size: (width, height) } = *placed;
         let (class, data) = match item {
             Item::Node(at) => {
-                let family = self.nodes.get(at).map(|node| node.family).unwrap_or_default();
-                (family.as_str(), format!("data-node=\"{at}\""))
+                let node = self.nodes.get(at);
+                let family = node.map(|node| node.family).unwrap_or_default();
+                let changed = if node.is_some_and(is_changed) { " changed" } else { "" };
+                (family.as_str(), format!("{changed}\" data-node=\"{at}"))
             }
-            Item::Input(at) => ("input", format!("data-value=\"{at}\"")),
-            Item::Output(at) => ("output", format!("data-value=\"{at}\"")),
-            Item::Reference(at) => ("reference", format!("data-value=\"{at}\"")),
+            Item::Input(at) => ("input", format!("\" data-value=\"{at}")),
+            Item::Output(at) => ("output", format!("\" data-value=\"{at}")),
+            Item::Reference(at) => ("reference", format!("\" data-value=\"{at}")),
         };
         let radius = if matches!(item, Item::Node(_)) { 4.0 } else { 9.0 };
         let (left, top) = ((x - width / 2.0).round(), (y - height / 2.0).round());
         let _ = write!(
             text,
-            "<g class=\"node {class}\" {data}><rect x=\"{left}\" y=\"{top}\" width=\"{width}\" \
+            "<g class=\"node {class}{data}\"><rect x=\"{left}\" y=\"{top}\" width=\"{width}\" \
              height=\"{height}\" rx=\"{radius}\"/>"
         );
         let (mut baseline, mut class) = (top + PADDING / 2.0 + LINE * 0.75, "operator");

@@ -12,8 +12,9 @@ use super::{
     text::{Text, count, cut, for_script, size},
 };
 use crate::{
-    Diff,
-    graph::{Family, Graph, Node, Subgraph, Value},
+    Diff, OperatorSummary,
+    graph::{Family, Graph, Node, Subgraph, Value, svg::Drawing},
+    operators::of_graph,
 };
 
 /// Writes the drawings of all graphs; nothing where a file has none. `changed` says what differs from an
@@ -26,14 +27,19 @@ pub(super) fn html(content: &Content<'_>, changed: Option<&Diff>) -> String {
         out.push_str(&too_many(graph.node_count()));
         return out;
     }
-    let changed = changed.map(outputs).unwrap_or_default();
+    let changed = changed.map(|diff| Changed::of(&graph, diff)).unwrap_or_default();
+    let depths = 1..=graph.levels().min(DEPTH);
+    let collapsed = depths.map(|depth| (depth, graph.collapsed(depth)));
+    let mut levels: Vec<(usize, Graph)> = collapsed.collect();
+    levels.push((0, graph));
+    let subgraphs = levels.last().map_or(&[][..], |(_, graph)| &graph.subgraphs);
     let mut drawn = Drawn { bytes: ROOM, nodes: DRAWN, changed };
-    for (at, subgraph) in graph.subgraphs.iter().enumerate() {
+    for (at, subgraph) in subgraphs.iter().enumerate() {
         if subgraph.nodes.is_empty() {
             continue;
         }
         if at >= GRAPHS {
-            let left = count(graph.subgraphs.len().saturating_sub(at), "more graph");
+            let left = count(subgraphs.len().saturating_sub(at), "more graph");
             let _ = writeln!(out, "<p>… and {left}: <code>modelcrate graph</code></p>");
             break;
         }
@@ -43,19 +49,13 @@ pub(super) fn html(content: &Content<'_>, changed: Option<&Diff>) -> String {
             (name, _) => name.to_owned(),
         };
         let title = cut(&title, TITLE).unwrap_or(&title);
-        let view = drawn.view(&graph, at, title);
+        let view = drawn.view(&Level::of(&levels, at), title);
         let _ = match at {
             0 => write!(out, "{view}"),
             _ => write!(out, "<details>\n<summary>{}</summary>\n{view}</details>\n", Text(title)),
         };
     }
     out
-}
-
-/// Returns the names of what operators make that are not as they were.
-fn outputs(diff: &Diff) -> HashSet<String> {
-    let new = diff.operators.iter().filter_map(|differing| differing.new.as_ref());
-    new.flat_map(|operator| operator.outputs.iter().flatten().cloned()).collect()
 }
 
 fn too_many(nodes: usize) -> String {
@@ -65,53 +65,115 @@ fn too_many(nodes: usize) -> String {
     )
 }
 
+/// One of the graphs, with groups of so many parts as one node each.
+#[derive(Clone, Copy)]
+struct Level<'g> {
+    /// 0 where nothing is collapsed.
+    depth: usize,
+    graph: &'g Graph,
+    at: usize,
+}
+
+impl<'g> Level<'g> {
+    /// Returns the ways to collapse a graph, the plain graph last. With each part more, groups become
+    /// smaller or stay: so those of as many nodes are alike, and are there once.
+    fn of(levels: &'g [(usize, Graph)], at: usize) -> Vec<Self> {
+        let mut found: Vec<Self> =
+            levels.iter().map(|(depth, graph)| Level { depth: *depth, graph, at }).collect();
+        let whole = found.pop();
+        found.dedup_by_key(|level| level.nodes().len());
+        found.retain(|level| whole.is_some_and(|whole| whole.nodes().len() != level.nodes().len()));
+        found.extend(whole);
+        found
+    }
+
+    fn subgraph(&self) -> Option<&'g Subgraph> {
+        self.graph.subgraphs.get(self.at)
+    }
+
+    fn nodes(&self) -> &'g [Node] {
+        self.subgraph().map_or(&[], |graph| &graph.nodes)
+    }
+}
+
+/// What is not as it was in an older file.
+#[derive(Default)]
+struct Changed {
+    /// Graphs, and the numbers of nodes in them.
+    nodes: HashSet<(usize, usize)>,
+    /// Graphs, and groups in them in which a node is.
+    groups: HashSet<(usize, String)>,
+}
+
+impl Changed {
+    fn of(graph: &Graph, diff: &Diff) -> Self {
+        let new = diff.operators.iter().filter_map(|differing| differing.new.as_ref());
+        let known: HashSet<_> = new.map(key).collect();
+        let mut changed = Self::default();
+        for (at, subgraph) in graph.subgraphs.iter().enumerate() {
+            for (node, operator) in subgraph.nodes.iter().zip(of_graph(subgraph)) {
+                if known.contains(&key(&operator)) {
+                    changed.nodes.insert((at, node.id));
+                    let ends = node.group.match_indices('/').map(|(end, _)| end);
+                    let groups = ends.chain([node.group.len()]).take(DEPTH);
+                    let groups = groups.filter_map(|end| node.group.get(..end));
+                    changed.groups.extend(groups.map(|group| (at, group.to_owned())));
+                }
+            }
+        }
+        changed
+    }
+
+    fn has(&self, graph: usize, node: &Node) -> bool {
+        match node.family {
+            Family::Group => self.groups.contains(&(graph, node.group.clone())),
+            _ => self.nodes.contains(&(graph, node.id)),
+        }
+    }
+}
+
+/// Returns by what an operator is found again.
+fn key(operator: &OperatorSummary) -> (String, Option<String>, Vec<Option<String>>) {
+    (operator.graph.clone(), operator.name.clone(), operator.outputs.clone())
+}
+
 /// What may still be drawn.
 struct Drawn {
     bytes: usize,
     nodes: usize,
-    /// The names of what changed operators make.
-    changed: HashSet<String>,
+    changed: Changed,
 }
 
 impl Drawn {
     /// Draws a graph as it is and, where its names have parts, with groups of them as one node each.
-    fn view(&mut self, graph: &Graph, at: usize, title: &str) -> String {
-        let levels = levels(graph, at);
-        let nodes = |graph: &Graph| graph.subgraphs.get(at).map_or(0, |one| one.nodes.len());
-        let first = levels.iter().rposition(|(_, graph)| nodes(graph) <= AT_ONCE).unwrap_or(0);
+    fn view(&mut self, levels: &[Level<'_>], title: &str) -> String {
+        let first = levels.iter().rposition(|level| level.nodes().len() <= AT_ONCE).unwrap_or(0);
         let mut drawings: BTreeMap<usize, String> = BTreeMap::new();
-        let others = (0..levels.len()).filter(|level| *level != first);
-        for level in std::iter::once(first).chain(others) {
-            if let Some(drawing) =
-                levels.get(level).and_then(|(_, graph)| self.drawing(graph, at, title))
-            {
-                drawings.insert(level, drawing);
+        let others = (0..levels.len()).filter(|at| *at != first);
+        for at in std::iter::once(first).chain(others) {
+            if let Some(drawing) = levels.get(at).and_then(|level| self.drawing(level, title)) {
+                drawings.insert(at, drawing);
             }
         }
         let mut out = String::new();
         let Some((shown, _)) =
-            drawings.iter().find(|(level, _)| **level == first).or(drawings.first_key_value())
+            drawings.iter().find(|(at, _)| **at == first).or(drawings.first_key_value())
         else {
-            out.push_str(&too_many(levels.last().map_or(0, |(_, graph)| nodes(graph))));
+            out.push_str(&too_many(levels.last().map_or(0, |level| level.nodes().len())));
             return out;
         };
         out.push_str("<div class=\"graph-view\">\n<form class=\"filter\" hidden>\n");
         if drawings.len() > 1 {
             out.push_str("<label>Groups <select class=\"level\">");
-            for level in drawings.keys() {
-                let (depth, graph) =
-                    levels.get(*level).map_or((0, 0), |(depth, graph)| (*depth, nodes(graph)));
-                let said = if depth == 0 {
-                    "none".to_owned()
-                } else {
-                    format!("by {}", count(depth, "part"))
+            for at in drawings.keys() {
+                let Some(level) = levels.get(*at) else { continue };
+                let said = match level.depth {
+                    0 => "none".to_owned(),
+                    depth => format!("by {}", count(depth, "part")),
                 };
-                let selected = if level == shown { " selected" } else { "" };
-                let _ = write!(
-                    out,
-                    "<option value=\"{level}\"{selected}>{said}: {}</option>",
-                    count(graph, "node")
-                );
+                let selected = if at == shown { " selected" } else { "" };
+                let nodes = count(level.nodes().len(), "node");
+                let _ = write!(out, "<option value=\"{at}\"{selected}>{said}: {nodes}</option>");
             }
             out.push_str("</select></label>\n");
         }
@@ -123,9 +185,9 @@ impl Drawn {
             drawings.get(shown).map_or("", String::as_str)
         );
         out.push_str("<div class=\"graph-details\" tabindex=\"0\" role=\"region\" aria-label=\"Node\" aria-live=\"polite\" hidden></div>\n");
-        for (level, drawing) in &drawings {
-            let drawing = if level == shown { "" } else { drawing };
-            let _ = writeln!(out, "<template data-level=\"{level}\">{drawing}</template>");
+        for (at, drawing) in &drawings {
+            let drawing = if at == shown { "" } else { drawing };
+            let _ = writeln!(out, "<template data-level=\"{at}\">{drawing}</template>");
         }
         if drawings.len() < levels.len() {
             out.push_str(
@@ -137,63 +199,34 @@ impl Drawn {
     }
 
     /// Draws a graph, with what a script says of its nodes; `None` where it is too large.
-    fn drawing(&mut self, graph: &Graph, at: usize, title: &str) -> Option<String> {
-        let subgraph = graph.subgraphs.get(at)?;
-        let nodes = subgraph.nodes.len();
+    fn drawing(&mut self, level: &Level<'_>, title: &str) -> Option<String> {
+        let (subgraph, nodes) = (level.subgraph()?, level.nodes().len());
         // Time goes with nodes, whatever becomes of the drawing.
         self.nodes = self.nodes.checked_sub(nodes).filter(|_| nodes <= NODES)?;
-        let drawing = graph.drawing(at).ok().flatten()?;
-        let mut content = drawing.content;
-        for (node, found) in subgraph.nodes.iter().enumerate() {
-            if self.is_changed(subgraph, found) {
-                let place = format!("\" data-node=\"{node}\"");
-                content = content.replacen(&place, &format!(" changed{place}"), 1);
-            }
-        }
+        let is_changed = |node: &Node| self.changed.has(level.at, node);
+        let Drawing { width, height, content, .. } =
+            level.graph.marked_drawing(level.at, &is_changed).ok().flatten()?;
         let data = for_script(&described(subgraph));
-        let (width, height) = (drawing.width, drawing.height);
         let text = format!(
             "<svg class=\"graph\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              role=\"img\" aria-label=\"{}: {}\">{content}</svg>\
              <script type=\"application/json\">{data}</script>",
             Text(title),
-            count(subgraph.nodes.len(), "node")
+            count(nodes, "node")
         );
         self.bytes = self.bytes.checked_sub(text.len())?;
         Some(text)
     }
-
-    fn is_changed(&self, graph: &Subgraph, node: &Node) -> bool {
-        let mut made = node.outputs.iter().flatten().filter_map(|at| graph.values.get(*at));
-        made.any(|value| value.name.as_ref().is_some_and(|name| self.changed.contains(name)))
-    }
-}
-
-/// Returns the graph collapsed to groups of one part and so on, and last as it is; those that look alike
-/// once.
-fn levels(graph: &Graph, at: usize) -> Vec<(usize, Graph)> {
-    let nodes = |graph: &Graph| graph.subgraphs.get(at).map_or(0, |one| one.nodes.len());
-    let mut levels: Vec<(usize, Graph)> = Vec::new();
-    let depth = graph.subgraphs.get(at).map_or(0, Subgraph::levels).min(DEPTH);
-    for (depth, collapsed) in
-        (1..=depth).map(|depth| (depth, graph.collapsed(depth))).chain([(0, graph.clone())])
-    {
-        let is_new = levels.last().is_none_or(|(_, last)| nodes(last) != nodes(&collapsed));
-        if is_new {
-            levels.push((depth, collapsed));
-        }
-    }
-    levels
 }
 
 /// Returns what is said of nodes and values: lists, as names would be there once for each.
 fn described(graph: &Subgraph) -> Json {
     let text = |text: &str| cut(text, LONG).unwrap_or(text).to_owned();
     let node = |node: &Node| {
-        let attributes: BTreeMap<&str, String> = node
+        let attributes: BTreeMap<String, String> = node
             .attributes
             .iter()
-            .map(|(key, value)| (&**key, text(&super::text::value(value))))
+            .map(|(key, value)| (text(key), text(&super::text::value(value))))
             .collect();
         let name = node.name.as_deref().map(text);
         let is_group = u8::from(node.family == Family::Group);
@@ -214,7 +247,7 @@ fn described(graph: &Subgraph) -> Json {
                 .as_deref()
                 .map_or_else(|| constant.bytes.map_or_else(|| "constant".to_owned(), size), text)
         });
-        json!([value.name.as_deref().map(text), value.type_text(), constant])
+        json!([value.name.as_deref().map(text), text(&value.type_text()), constant])
     };
     let nodes: Vec<Json> = graph.nodes.iter().map(node).collect();
     let values: Vec<Json> = graph.values.iter().map(value).collect();
