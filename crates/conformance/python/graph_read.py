@@ -1,10 +1,11 @@
 """Prints the graphs of models as the generated readers of others see them.
 
-Takes a kind, `tflite`, `circle` or `rten`, and files. Prints for each file a list of graphs: values as
+Takes a kind, `tflite`, `circle`, `rten` or `onnx`, and files. Prints for each file a list of graphs: values as
 [name, shape], and nodes as [operator, inputs, outputs] with positions of values, null for an input that
 is left out. Of RTen models, of which constants, values and operators are numbered together, positions
 are these numbers, and a value is null where there is an operator; the name of an operator that the
-reader does not know is null.
+reader does not know is null. Of ONNX models values are named, not numbered, and nodes have their names and
+the graphs that they hold.
 """
 
 import importlib
@@ -101,10 +102,31 @@ class Rten:
         found[place] = {"values": values, "nodes": nodes, "ends": ends}
 
 
+class Onnx:
+    """ONNX, by its own package."""
+
+    def __init__(self):
+        self.onnx = importlib.import_module("onnx")
+
+    def graphs(self, data):
+        return [self.graph(self.onnx.load_model_from_string(data).graph)]
+
+    def graph(self, graph):
+        kind = self.onnx.AttributeProto
+        nodes = []
+        for node in graph.node:
+            bodies = [self.graph(a.g) for a in node.attribute if a.type == kind.GRAPH]
+            lists = [[name or None for name in side] for side in (node.input, node.output)]
+            nodes.append([node.op_type, node.name or None, *lists, bodies])
+        constants = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+        ends = [[value.name for value in side] for side in (graph.input, graph.output)]
+        return {"name": graph.name, "nodes": nodes, "ends": ends, "constants": constants}
+
+
 PACKAGES = {"circle": "circle_schema.v0_10.circle", "tflite": "tflite"}
 
 kind, paths = sys.argv[1], sys.argv[2:]
-reader = Rten() if kind == "rten" else Flat(PACKAGES[kind])
+reader = {"rten": Rten, "onnx": Onnx}.get(kind, lambda: Flat(PACKAGES[kind]))()
 read = []
 for path in paths:
     with open(path, "rb") as file:

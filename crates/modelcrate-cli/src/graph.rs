@@ -33,7 +33,8 @@ use crate::{
 /// Of RTen, Circle and TFLite models it shows every operator with what goes in and what comes out,
 /// subgraphs included. Of an nnpackage it shows what goes from one model into another, and the graphs
 /// of each; of a carton what its runner takes and gives; of a PyTorch Live model its modules and, for
-/// each method, what it calls. Of a file of circle-partitioner, .conn.json, which names the inputs and
+/// each method, what it calls. A file whose name ends in .onnx is read as an ONNX model, such as convert
+/// makes. Of a file of circle-partitioner, .conn.json, which names the inputs and
 /// outputs of the parts of a model, it shows what connections follow; the exit status is 1 where
 /// nothing makes one of them. Only documents are read, whatever the size of the constants.
 #[derive(Debug, clap::Args)]
@@ -183,6 +184,14 @@ impl Graph {
             let graph = ModelGraph::of_partition(&partition)?;
             let drawn = Drawn { path, graph, missing: wiring.missing };
             return Ok((self.text(drawn, language)?, outcome));
+        }
+        if self.input.extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx")) {
+            ensure!(language != Language::Tables, "is an ONNX model, which has no tables");
+            let graph = ModelGraph::of_onnx(&output::source(&self.input)?)?;
+            return Ok((
+                self.text(Drawn { path, graph, missing: Vec::new() }, language)?,
+                Outcome::Fine,
+            ));
         }
         let (reader, path) = self.reader(path)?;
         let text = match language {

@@ -6,7 +6,11 @@ use conformance::python::Client;
 use modelcrate::{
     AnyReader,
     graph::{Graph, Subgraph},
-    tensor_core::symbolic::{Dim, SymbolicShape},
+    rten_format::{self, onnx::Export},
+    tensor_core::{
+        Source,
+        symbolic::{Dim, SymbolicShape},
+    },
 };
 use serde_json::{Value as Json, json};
 use test_support::files;
@@ -119,4 +123,96 @@ fn rten_models() {
     }
     assert!(unknown * 4 <= compared, "{unknown} of {compared} operators are unknown");
     println!("{compared} nodes of RTen models");
+}
+
+/// Returns a graph of ours in the words of the script, by the names of values.
+fn named(graph: &Graph, index: usize) -> Json {
+    let subgraph = &graph.subgraphs[index];
+    let name = |at: &usize| subgraph.values[*at].name.clone();
+    let list = |list: &[Option<usize>]| -> Vec<Option<String>> {
+        list.iter().map(|at| at.as_ref().and_then(name)).collect()
+    };
+    let nodes = subgraph.nodes.iter().map(|node| {
+        let bodies = node.bodies.iter().map(|body| named(graph, *body)).collect::<Json>();
+        json!([node.operator, node.name, list(&node.inputs), list(&node.outputs), bodies])
+    });
+    let ends = [&subgraph.inputs, &subgraph.outputs];
+    let ends = ends.map(|ends| ends.iter().map(name).collect::<Vec<_>>());
+    let constants = subgraph.values.iter().filter(|value| value.outer.is_none());
+    let constants = constants.filter(|value| value.constant.is_some());
+    let constants: serde_json::Map<String, Json> =
+        constants.map(|of| (of.name.clone().unwrap(), shape(of.shape.as_ref()))).collect();
+    json!({
+        "name": subgraph.name,
+        "nodes": nodes.collect::<Json>(),
+        "ends": ends,
+        "constants": constants,
+    })
+}
+
+/// Exports are what `onnx` sees in them, and have the operators and edges of the models that they were.
+#[test]
+fn onnx_exports() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = files("rten/valid", "rten");
+    let exports = models.iter().map(|model| {
+        let reader = rten_format::Reader::open(model).unwrap();
+        let path = folder.path().join(model.file_name().unwrap()).with_extension("onnx");
+        Export::new(&reader).write(&path).unwrap();
+        path
+    });
+    let exports: Vec<PathBuf> = exports.collect();
+    let args: Vec<&Path> =
+        [Path::new("onnx")].into_iter().chain(exports.iter().map(PathBuf::as_path)).collect();
+    let Some(Json::Array(printed)) = Client::ONNX_RUNTIME.run("graph_read.py", &args) else {
+        return;
+    };
+    let mut compared = 0;
+    for ((model, export), theirs) in models.iter().zip(&exports).zip(&printed) {
+        let graph = Graph::of_onnx(&Source::open(export).unwrap()).unwrap();
+        assert_eq!(named(&graph, 0), theirs[0], "{model:?}");
+        let rten = Graph::of(&AnyReader::open(model).unwrap()).unwrap().unwrap();
+        compared += same_operators(&named(&rten, 0), &theirs[0], model);
+    }
+    println!("{compared} operators of RTen models and their exports");
+}
+
+/// Compares operators with those of an export: by what they make, as others may stand between.
+fn same_operators(ours: &Json, theirs: &Json, model: &Path) -> usize {
+    let nodes = |of: &Json| of["nodes"].as_array().cloned().unwrap();
+    let mut compared = 0;
+    for node in nodes(ours) {
+        // One that nothing reads may have no name in the one and a name in the other.
+        let made =
+            |of: &Json| of[3].as_array().unwrap().iter().find(|name| name.is_string()).cloned();
+        let makes = |found: &Json| {
+            made(&node).is_some_and(|name| found[3].as_array().unwrap().contains(&name))
+        };
+        let Some(found) = nodes(theirs).into_iter().find(makes) else {
+            panic!("{model:?}: nothing makes {}", node[3]);
+        };
+        let operator = match node[0].as_str().unwrap() {
+            "Upsample" => "Resize",
+            "Scatter" => "ScatterElements",
+            operator => operator,
+        };
+        assert_eq!(found[0], operator, "{model:?}");
+        // Attributes of ours may be inputs of theirs.
+        let inputs = |of: &Json| {
+            of[2]
+                .as_array()
+                .unwrap()
+                .iter()
+                .flat_map(Json::as_str)
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let (ours, theirs) = (inputs(&node), inputs(&found));
+        assert!(theirs.starts_with(&ours), "{model:?}: {ours:?}, {theirs:?}");
+        compared += 1;
+        for (ours, theirs) in node[4].as_array().unwrap().iter().zip(found[4].as_array().unwrap()) {
+            compared += same_operators(ours, theirs, model);
+        }
+    }
+    compared
 }

@@ -110,7 +110,8 @@ fn what_is_no_package_is_not_unpacked() {
 fn every_model_is_drawn_in_every_language() {
     let folder = folder();
     let cd = folder.path();
-    for file in ["m.rten", "every.circle", "two.zip", "m.ptl", "m.carton"] {
+    prints(cd, &["convert", "m.rten", "m.onnx"]);
+    for file in ["m.rten", "m.onnx", "every.circle", "two.zip", "m.ptl", "m.carton"] {
         for (end, format, start) in [
             ("dot", "dot", "digraph "),
             ("gv", "dot", "digraph "),
@@ -136,6 +137,9 @@ fn every_model_is_drawn_in_every_language() {
         (status, said.as_str()),
         (2, "error: m.rten: is the input, expected another file\n")
     );
+    fs::write(cd.join("no.onnx"), "no model").unwrap();
+    let (status, said) = fails(cd, &["graph", "no.onnx"]);
+    assert!(status == 2 && said.starts_with("error: no.onnx: byte "), "{said}");
     let (status, said) = fails(cd, &["graph", "m.zt"]);
     assert!(status == 2 && said.contains("which has no graph to be drawn"), "{said}");
 }

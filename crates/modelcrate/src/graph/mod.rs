@@ -18,6 +18,7 @@ mod family;
 mod layout;
 #[cfg(feature = "nnpackage")]
 mod nnpackage;
+pub mod onnx;
 #[cfg(feature = "ptl")]
 mod ptl;
 #[cfg(feature = "rten")]

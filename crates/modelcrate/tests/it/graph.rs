@@ -7,7 +7,7 @@ use modelcrate::{
     graph::{Graph, Selection, Subgraph},
     model_archive::{ArchiveWriter, EntryOptions},
     rten_format::{self, Model, Node, NodeKind, Operator, OperatorType, Value},
-    tensor_core::TensorBuf,
+    tensor_core::{Source, TensorBuf},
     ztensor,
 };
 use test_support::{files, testdata};
@@ -480,4 +480,52 @@ fn changed_files_are_drawn_or_refused() {
         });
         assert!(drawn > 0, "{file}");
     }
+}
+
+/// No prefix of an ONNX model and no changed byte of one ends the process, and no part of one is lost.
+#[cfg(feature = "rten-onnx")]
+#[test]
+fn changed_onnx_models_are_drawn_or_refused() {
+    let reader =
+        modelcrate::rten_format::Reader::open(testdata("rten/valid/control_flow.v2.rten")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.onnx");
+    modelcrate::rten_format::onnx::Export::new(&reader).write(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let of = |bytes: Vec<u8>| Graph::of_onnx(&Source::from_bytes(bytes));
+    let whole = of(bytes.clone()).unwrap();
+    check("control_flow", &whole);
+    assert_eq!(
+        whole.node_count(),
+        graph(&testdata("rten/valid/control_flow.v2.rten")).unwrap().node_count()
+    );
+    let mut refused = 0;
+    for at in 0..bytes.len() {
+        refused += usize::from(of(bytes[..at].to_vec()).is_err());
+        for byte in [bytes[at] ^ 1 << (at % 8), 0, 0xff] {
+            let mut changed = bytes.clone();
+            changed[at] = byte;
+            if let Ok(graph) = of(changed) {
+                assert!(graph.subgraphs.len() <= 64, "byte {at}");
+                assert!(at % 16 > 0 || !graph.to_string().is_empty() && graph.svg().is_ok());
+            }
+        }
+    }
+    assert!(refused > bytes.len() / 2, "{refused} of {} prefixes", bytes.len());
+    // Graphs in attributes of nodes of graphs.
+    let mut deep = Vec::new();
+    let fields = [0x32_u8, 0x2a, 0x0a].into_iter().cycle().take(3 * 200);
+    for field in fields.chain([0x3a]) {
+        let mut around = vec![field];
+        let mut len = deep.len();
+        while len > 0x7f {
+            around.push(u8::try_from(len & 0x7f).unwrap() | 0x80);
+            len >>= 7;
+        }
+        around.push(u8::try_from(len).unwrap());
+        around.append(&mut deep);
+        deep = around;
+    }
+    let error = of(deep).unwrap_err().to_string();
+    assert!(error.contains("found graphs within graphs"), "{error}");
 }
