@@ -235,17 +235,24 @@ impl<'t> Running<'t> {
         }
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "a mean is not exact")]
     fn block(&mut self, block: &[f32]) {
-        if self.has_range_of(block) {
-            self.tally_floats(block);
-            self.moments.add(block);
+        let finite: Vec<f32>;
+        let block = if self.has_range_of(block) {
+            block
+        } else {
+            let found = block.iter().copied();
+            finite = found.filter(|value| self.is_finite(f64::from(*value))).collect();
+            self.widen(&finite);
+            &finite
+        };
+        if block.is_empty() {
             return;
         }
-        let finite = block.iter().copied().filter(|value| self.is_finite(f64::from(*value)));
-        let finite: Vec<f32> = finite.collect();
-        self.widen(&finite);
-        self.tally_floats(&finite);
-        self.moments.add(&finite);
+        // Neither sums nor squares of `f32` are beyond `f64`.
+        let mean = lanes(block, |x| x) / block.len() as f64;
+        let squares = Squares { sum: self.tally_floats(block, mean), unit: 1.0 };
+        self.moments.merge(Moments { count: block.len() as u64, mean, squares });
     }
 
     /// Tells whether all elements are in the range of those before; none that is not finite is.
@@ -267,17 +274,27 @@ impl<'t> Running<'t> {
         }
     }
 
-    fn tally_floats(&mut self, block: &[f32]) {
-        let [even, odd] = self.tables.recent.as_mut_slice() else {
-            return;
-        };
+    /// Counts elements, and returns the sum of the squares of their distances from a number: while the
+    /// processor waits for the tables, it adds.
+    fn tally_floats(&mut self, block: &[f32], from: f64) -> f64 {
+        let [even, odd] = self.tables.recent.as_mut_slice() else { return 0.0 };
         let before = [smallest(even), smallest(odd)];
-        let (pairs, last) = block.as_chunks::<2>();
-        for [one, other] in pairs {
-            tally_float(even, *one);
-            tally_float(odd, *other);
+        let square = |value: f32| {
+            let distance = f64::from(value) - from;
+            distance * distance
+        };
+        let mut sums = [0.0; 16];
+        let (chunks, rest) = block.as_chunks::<16>();
+        for chunk in chunks {
+            for [one, other] in chunk.as_chunks::<2>().0 {
+                tally_float(even, *one);
+                tally_float(odd, *other);
+            }
+            for (sum, value) in sums.iter_mut().zip(chunk) {
+                *sum += square(*value);
+            }
         }
-        last.iter().for_each(|value| tally_float(even, *value));
+        rest.iter().for_each(|value| tally_float(even, *value));
         if before != [smallest(even), smallest(odd)] {
             let zeros = block.iter().filter(|value| **value == 0.0).count();
             self.zeros = self.zeros.wrapping_add(zeros as u64);
@@ -286,6 +303,7 @@ impl<'t> Running<'t> {
         if self.unsettled > MANY {
             self.settle();
         }
+        sums.iter().sum::<f64>() + rest.iter().map(|value| square(*value)).sum::<f64>()
     }
 
     /// Adds the counts of small tables, which are in the cache, to those that do not overflow.
