@@ -4,7 +4,7 @@
 
 use std::{
     env, fs,
-    io::Write as _,
+    io::{self, Write as _},
     num::{NonZeroU64, NonZeroUsize},
     path::Path,
     process::Command,
@@ -17,14 +17,17 @@ use benches::{
     nnpackage::{self, Weights},
     ptl::{files, image::PtlImage},
 };
-use modelcrate::Target;
+use modelcrate::{
+    AnyReader, Target,
+    page::{Page, PageOptions},
+};
 use ztensor::{
     Compression, Format, Reader, Role, Storage, WriteOptions,
     tensor_core::{DType, digest::Algorithm, output::Durability},
 };
 
 /// What a child process does.
-const WORK: [&str; 9] = [
+const WORK: [&str; 10] = [
     "nothing",
     "open",
     "write raw",
@@ -34,6 +37,7 @@ const WORK: [&str; 9] = [
     "convert raw",
     "convert zstd",
     "convert to onnx",
+    "page with statistics",
 ];
 
 const SIZES: [u64; 2] = [16 << 20, 1 << 30];
@@ -146,6 +150,12 @@ fn perform(work: &str, path: &Path, len: u64) -> Result<()> {
             convert(path, Target::Safetensors, 2, &path.with_extension("safetensors"))
         }
         "convert to onnx" => export(path, &path.with_extension("onnx")),
+        "page with statistics" => {
+            let (reader, options) = (AnyReader::open(path)?, PageOptions::default().stats(true));
+            let findings = options.validate(&reader, |_| ());
+            Page::of("model.zt", Some(&reader), findings, options).html(io::sink())?;
+            Ok(())
+        }
         "picture" => PtlImage::new(Scale::FULL).map(drop),
         "pack" => PtlImage::new(Scale::FULL)?.pack().map(drop),
         "zip.ptl" | "flat.ptl" => {
