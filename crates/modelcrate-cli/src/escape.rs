@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use modelcrate::tensor_core::draw::is_hidden;
+use modelcrate::tensor_core::text::is_hidden;
 
 /// Escapes what would move the cursor, change colours, end the line, or turn the direction of
 /// writing: control characters and what cannot be seen.

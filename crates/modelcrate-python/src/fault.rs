@@ -32,10 +32,10 @@ impl Fault {
         let kind = kind_of(error).unwrap_or(ErrorKind::Io);
         let (rule, at) = match error.downcast_ref::<Error>() {
             Some(error) => (error.rule(), error.at()),
-            None => (rule_of(kind), At::file()),
+            None => (kind.file_rule(), At::file()),
         };
-        let system = causes(error).find_map(|cause| cause.downcast_ref::<io::Error>());
-        let path = causes(error).find_map(|cause| match cause.downcast_ref::<Core>()? {
+        let system = Chain(error).errors().find_map(|cause| cause.downcast_ref::<io::Error>());
+        let path = Chain(error).errors().find_map(|cause| match cause.downcast_ref::<Core>()? {
             Core::File { path, .. } => Some(path.clone().into_os_string()),
             _ => None,
         });
@@ -96,7 +96,7 @@ impl Fault {
     }
 
     fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let (rule, message) = (rule_of(kind).to_owned(), message.into());
+        let (rule, message) = (kind.file_rule().to_owned(), message.into());
         Self(Box::new(Said {
             message,
             rule,
@@ -146,18 +146,6 @@ impl From<Fault> for PyErr {
     }
 }
 
-/// Returns an error and its causes.
-fn causes<'e>(
-    error: &'e (dyn StdError + 'static),
-) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
-    let mut next = Some(error);
-    std::iter::from_fn(move || {
-        let error = next?;
-        next = error.source();
-        Some(error)
-    })
-}
-
 const fn name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Malformed => "malformed",
@@ -167,18 +155,6 @@ const fn name(kind: ErrorKind) -> &'static str {
         ErrorKind::Io => "io",
         ErrorKind::Busy => "busy",
         ErrorKind::Usage => "usage",
-    }
-}
-
-/// The rule of errors that have none of their own.
-const fn rule_of(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Malformed | ErrorKind::Unsupported => "file/malformed",
-        ErrorKind::OverLimit => "file/limit",
-        ErrorKind::NotFound => "file/not-found",
-        ErrorKind::Io => "file/read",
-        ErrorKind::Busy => "file/busy",
-        ErrorKind::Usage => "file/usage",
     }
 }
 

@@ -126,22 +126,6 @@ impl Format {
         }
     }
 
-    /// Returns what the ids of its rules start with, before the slash.
-    #[must_use]
-    pub const fn rule_prefix(self) -> &'static str {
-        match self {
-            Self::Carton => "carton",
-            Self::Circle | Self::TfLite => "model",
-            Self::Gguf => "gguf",
-            Self::NnPackage => "nnp",
-            Self::Npy | Self::Npz => "npy",
-            Self::Ptl | Self::PtlSpec => "ptl",
-            Self::Rten => "rten",
-            Self::Safetensors => "safetensors",
-            Self::ZTensor => "zt",
-        }
-    }
-
     /// Returns the format that the name of a file says, in letters of either case.
     #[must_use]
     pub fn from_path(path: impl AsRef<Path>) -> Option<Self> {

@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write as _};
 
+use crate::text::is_hidden;
+
 /// The language of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -11,15 +13,6 @@ pub enum Language {
     Mermaid,
 }
 
-/// Where arrows lead by default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the top down.
-    Down,
-    /// From left to right.
-    Right,
-}
-
 /// How a node looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -27,10 +20,6 @@ pub enum Form {
     Box,
     /// An ellipse: what comes in or goes out.
     Ellipse,
-    /// Text without a line around it.
-    Plain,
-    /// A dashed box: what should be there.
-    Dashed,
 }
 
 /// A drawing that is being made. Texts may come from files: they end where they should, and hide
@@ -39,9 +28,9 @@ pub enum Form {
 /// # Examples
 ///
 /// ```
-/// use tensor_core::draw::{Direction, Drawing, Form, Language};
+/// use tensor_core::draw::{Drawing, Form, Language};
 ///
-/// let mut drawing = Drawing::new(Language::Mermaid, "model", Direction::Down);
+/// let mut drawing = Drawing::new(Language::Mermaid, "model");
 /// drawing.node("a", Form::Box, "Relu");
 /// drawing.edge("a", "b", "");
 /// assert_eq!(drawing.finish(), "flowchart TD\n    a[\"Relu\"]\n  a --> b\n");
@@ -55,13 +44,10 @@ pub struct Drawing {
 impl Drawing {
     /// Starts a drawing.
     #[must_use]
-    pub fn new(language: Language, name: &str, direction: Direction) -> Self {
-        let mut text = String::new();
-        let _ = match (language, direction) {
-            (Language::Dot, Direction::Down) => writeln!(text, "digraph {name} {{"),
-            (Language::Dot, Direction::Right) => writeln!(text, "digraph {name} {{\n  rankdir=LR;"),
-            (Language::Mermaid, Direction::Down) => writeln!(text, "flowchart TD"),
-            (Language::Mermaid, Direction::Right) => writeln!(text, "flowchart LR"),
+    pub fn new(language: Language, name: &str) -> Self {
+        let text = match language {
+            Language::Dot => format!("digraph {name} {{\n"),
+            Language::Mermaid => "flowchart TD\n".to_owned(),
         };
         Self { language, text }
     }
@@ -91,11 +77,8 @@ impl Drawing {
         let (open, close) = match (self.language, form) {
             (Language::Dot, Form::Box) => (" [shape=box, label=", "];"),
             (Language::Dot, Form::Ellipse) => (" [shape=ellipse, label=", "];"),
-            (Language::Dot, Form::Plain) => (" [shape=plaintext, label=", "];"),
-            (Language::Dot, Form::Dashed) => (" [shape=box, style=dashed, label=", "];"),
             (Language::Mermaid, Form::Box) => ("[", "]"),
             (Language::Mermaid, Form::Ellipse) => ("([", "])"),
-            (Language::Mermaid, Form::Plain | Form::Dashed) => (">", "]"),
         };
         let _ = writeln!(self.text, "    {id}{open}{label}{close}");
     }
@@ -146,31 +129,5 @@ impl Drawing {
         }
         quoted.push('"');
         quoted
-    }
-}
-
-/// Tells whether a character moves what is around it, or cannot be seen: those of Unicode's categories
-/// Cc, Zl and Zp, its property `Default_Ignorable_Code_Point`, and marks of annotations.
-#[must_use]
-pub fn is_hidden(found: char) -> bool {
-    found.is_control()
-        || matches!(
-            found,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-                | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-                | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-        )
-}
-
-/// Puts two texts on lines of their own. Line ends inside them are no line ends.
-#[must_use]
-pub fn lines(first: &str, second: &str) -> String {
-    let one_line = |text: &str| text.replace('\n', "\u{240a}");
-    match (first, second) {
-        ("", second) => one_line(second),
-        (first, "") => one_line(first),
-        (first, second) => format!("{}\n{}", one_line(first), one_line(second)),
     }
 }

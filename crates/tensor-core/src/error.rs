@@ -23,6 +23,20 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Returns the stable id of the rule that is broken by a file of which an error has no rule of
+    /// its own.
+    #[must_use]
+    pub const fn file_rule(self) -> &'static str {
+        match self {
+            Self::Malformed | Self::Unsupported => "file/malformed",
+            Self::OverLimit => "file/limit",
+            Self::NotFound => "file/not-found",
+            Self::Io => "file/read",
+            Self::Busy => "file/busy",
+            Self::Usage => "file/usage",
+        }
+    }
+
     /// Tells whether the content of the file is the cause, not its surroundings or the caller.
     #[must_use]
     pub const fn is_file_fault(self) -> bool {
@@ -217,14 +231,9 @@ impl Error {
     /// Returns the stable id of the rule that is broken.
     #[must_use]
     pub fn rule(&self) -> &'static str {
-        match self.kind() {
-            ErrorKind::OverLimit => "file/limit",
-            ErrorKind::Malformed if matches!(self, Self::OutOfBounds { .. }) => "file/truncated",
-            ErrorKind::Malformed | ErrorKind::Unsupported => "file/malformed",
-            ErrorKind::NotFound => "file/not-found",
-            ErrorKind::Io => "file/read",
-            ErrorKind::Busy => "file/busy",
-            ErrorKind::Usage => "file/usage",
+        match self {
+            Self::OutOfBounds { .. } => "file/truncated",
+            error => error.kind().file_rule(),
         }
     }
 
@@ -284,12 +293,14 @@ pub struct Chain<'a>(pub &'a (dyn std::error::Error + 'static));
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
+        self.errors().skip(1).try_for_each(|error| write!(f, ": {error}"))
+    }
+}
+
+impl<'a> Chain<'a> {
+    /// Returns the error and its causes, the first cause last.
+    pub fn errors(&self) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> + use<'a> {
+        std::iter::successors(Some(self.0), |error| error.source())
     }
 }
 

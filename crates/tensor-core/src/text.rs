@@ -29,6 +29,19 @@ impl fmt::Debug for Quoted<'_> {
     }
 }
 
+/// A text without quotes, with escapes for what cannot be seen.
+#[derive(Clone, Copy)]
+pub struct Plain<'a>(pub &'a str);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|found| match is_hidden(found) {
+            true => write!(f, "{}", found.escape_unicode()),
+            false => write!(f, "{found}"),
+        })
+    }
+}
+
 /// Bytes that should be ASCII, in quotes, with escapes for what is not.
 #[derive(Clone, Copy)]
 pub struct Ascii<'a>(pub &'a [u8]);
@@ -43,6 +56,21 @@ impl fmt::Debug for Ascii<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// Tells whether a character moves what is around it, or cannot be seen: those of Unicode's categories
+/// Cc, Zl and Zp, its property `Default_Ignorable_Code_Point`, and marks of annotations.
+#[must_use]
+pub fn is_hidden(found: char) -> bool {
+    found.is_control()
+        || matches!(
+            found,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+                | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// Writes a number in groups of three digits.

@@ -38,8 +38,6 @@ pub struct ConvertOptions {
     pub(super) shard_size: Option<u64>,
     pub(super) stem: String,
     pub(super) threads: NonZeroUsize,
-    #[cfg(feature = "ztensor")]
-    pub(super) convention: Option<ztensor::Convention>,
 }
 
 impl Default for ConvertOptions {
@@ -53,8 +51,6 @@ impl Default for ConvertOptions {
             shard_size: None,
             stem: "model".to_owned(),
             threads: parallel::available(),
-            #[cfg(feature = "ztensor")]
-            convention: None,
         }
     }
 }
@@ -119,14 +115,6 @@ impl ConvertOptions {
     #[must_use]
     pub const fn threads(mut self, threads: NonZeroUsize) -> Self {
         self.threads = threads;
-        self
-    }
-
-    /// Sets how codes of group-quantized zTensor objects are laid out, which these do not say.
-    #[cfg(feature = "ztensor")]
-    #[must_use]
-    pub const fn convention(mut self, convention: ztensor::Convention) -> Self {
-        self.convention = Some(convention);
         self
     }
 }

@@ -28,8 +28,6 @@ pub(super) struct Item<'s, 'a> {
     /// Of its elements as they are to be.
     pub(super) byte_len: u64,
     pub(super) step: Step,
-    #[cfg(feature = "ztensor")]
-    pub(super) convention: Option<ztensor::Convention>,
 }
 
 /// What is done to elements on the way.
@@ -110,16 +108,7 @@ fn item<'s, 'a>(
         tensor.tensor().extent().map_err(|error| fit.refusal(Chain(&error)))?;
     }
     let effect = effect.or_else(|| target.unread(element_type));
-    let item = Item {
-        tensor,
-        name: name.to_owned(),
-        element_type,
-        shape,
-        byte_len,
-        step,
-        #[cfg(feature = "ztensor")]
-        convention: options.convention,
-    };
+    let item = Item { tensor, name: name.to_owned(), element_type, shape, byte_len, step };
     Ok((item, effect))
 }
 
@@ -145,7 +134,7 @@ impl<'s> Fit<'_, 's, '_> {
     pub(super) fn step(&self) -> Result<Became<'s>, Refusal> {
         match (self.tensor.form(), self.tensor.elements()) {
             (Form::Sparse(TensorInfo { dtype, shape }), _) => self.sparse(*dtype, shape),
-            (Form::Group(shape), _) => self.group(shape),
+            (Form::Group(_), _) => Err(self.group()),
             (Form::Packed(shape), _) => self.packed(shape),
             (_, Err(error)) => Err(self.refusal(Chain(error))),
             (Form::Codes, Ok((codes, shape))) => self.codes(codes, shape),
@@ -169,16 +158,10 @@ impl<'s> Fit<'_, 's, '_> {
         Err(self.not_dense().or("densify", effect))
     }
 
-    fn group(&self, shape: &'s Shape) -> Result<Became<'s>, Refusal> {
+    fn group(&self) -> Refusal {
         let refusal = self.not_dense();
-        if !self.options.knows_groups() {
-            let reason = format!("{}, and does not say how codes are packed", refusal.reason);
-            return Err(Refusal { reason, ..refusal });
-        }
-        if self.options.dequantize {
-            return Ok(Became::singles("its codes", shape));
-        }
-        Err(refusal.or("dequantize", as_singles("its codes", shape)))
+        let reason = format!("{}, and does not say how codes are packed", refusal.reason);
+        Refusal { reason, ..refusal }
     }
 
     fn packed(&self, shape: &'s Shape) -> Result<Became<'s>, Refusal> {
@@ -262,16 +245,6 @@ impl<'s> Became<'s> {
 fn as_singles(what: impl fmt::Display, shape: &Shape) -> String {
     let bytes = shape.byte_len(DType::F32).unwrap_or(u64::MAX);
     format!("{what} as f32, {bytes} bytes")
-}
-
-impl ConvertOptions {
-    /// Tells whether it is known how codes of group-quantized objects are packed.
-    fn knows_groups(&self) -> bool {
-        #[cfg(feature = "ztensor")]
-        return self.convention.is_some();
-        #[cfg(not(feature = "ztensor"))]
-        false
-    }
 }
 
 impl Target {

@@ -271,8 +271,6 @@ fn item<'s, 'a>(
         shape,
         byte_len,
         step,
-        #[cfg(feature = "ztensor")]
-        convention: options.convention,
     };
     Ok((item, effect))
 }

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     Error, Result,
-    set::Form,
     weights::{self, ElementType},
 };
 
@@ -221,20 +220,9 @@ impl Item<'_, '_> {
             return Ok(Fetched::InFile(source, extent));
         }
         if self.step == Step::Dequantize {
-            return Ok(Fetched::Bytes(self.dequantized()?));
+            return Ok(Fetched::Bytes(self.tensor.tensor().dequantize()?.into_bytes()));
         }
         Ok(Fetched::Bytes(self.tensor.bytes()?))
-    }
-
-    fn dequantized(&self) -> Result<Bytes> {
-        #[cfg(feature = "ztensor")]
-        if let (crate::AnyTensor::ZTensor(tensor), Some(convention)) =
-            (self.tensor.tensor(), self.convention)
-            && matches!(self.tensor.form(), Form::Group(_))
-        {
-            return Ok(tensor.quantized()?.dequantize(convention)?.into_bytes());
-        }
-        Ok(self.tensor.tensor().dequantize()?.into_bytes())
     }
 
     /// Writes its elements as they are to be.

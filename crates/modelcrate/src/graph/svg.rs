@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, io};
 
-use tensor_core::{draw::is_hidden, text::short};
+use tensor_core::text::{is_hidden, short};
 
 use super::{
     Graph, Node, Subgraph,

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write as _};
 
 use tensor_core::{
-    draw::{Direction, Drawing, Form, Language},
-    text::{Quoted, short},
+    draw::{Drawing, Form, Language},
+    text::{Plain, Quoted, short},
 };
 
 use super::{Graph, Node, Subgraph, Value};
@@ -27,7 +27,7 @@ impl Graph {
     }
 
     fn draw(&self, language: Language) -> String {
-        let mut drawing = Drawing::new(language, "model", Direction::Down);
+        let mut drawing = Drawing::new(language, "model");
         let ends: Vec<Ends> = self.subgraphs.iter().map(Ends::of).collect();
         for (index, (graph, ends)) in self.subgraphs.iter().zip(&ends).enumerate() {
             if self.subgraphs.len() > 1 {
@@ -187,7 +187,13 @@ fn constant_line(value: &Value) -> String {
 pub(super) fn label(value: &Value) -> String {
     let name = value.name.as_deref().map(short).unwrap_or_default();
     let type_text = value.type_text();
-    tensor_core::draw::lines(&name, &short(&type_text))
+    two_lines(&name, &short(&type_text))
+}
+
+/// Puts two texts on lines of their own.
+fn two_lines(first: &str, second: &str) -> String {
+    let found = [first, second].into_iter().filter(|text| !text.is_empty());
+    found.map(one_line).collect::<Vec<_>>().join("\n")
 }
 
 /// Line ends inside of a name are no line ends.
@@ -283,21 +289,6 @@ impl Subgraph {
 fn typed(value: &Value) -> String {
     let text = value.type_text();
     if text.is_empty() { text } else { format!(": {}", Plain(&short(&text))) }
-}
-
-/// A text of a file without quotes, with escapes for what cannot be seen.
-struct Plain<'a>(&'a str);
-
-impl fmt::Display for Plain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for found in self.0.chars() {
-            match tensor_core::draw::is_hidden(found) {
-                true => write!(f, "{}", found.escape_unicode())?,
-                false => f.write_char(found)?,
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Constants of a node that are named in its box.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tensor_core::{
     Extent, Source,
     digest::{Algorithm, Digest, Hasher, digest},
-    output::{Durability, Existing, Output},
+    output::{Durability, Existing, Output, leads_to},
 };
 
 use super::{cache::failed, coding::Coding};
@@ -182,7 +182,8 @@ impl Lock {
             let file = options.write(true).create(true).truncate(false).open(path);
             let file = file.map_err(error)?;
             file.lock().map_err(error)?;
-            if is_at(&file, path).map_err(error)? {
+            // Who had the lock before may have removed it.
+            if leads_to(path, &file).map_err(error)? {
                 return Ok(Self { path: path.to_owned(), _file: file });
             }
         }
@@ -196,20 +197,4 @@ impl Drop for Lock {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// Tells whether a path still leads to a file: who had the lock before may have removed it.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let ours = file.metadata()?;
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        found => found.map(|found| (found.dev(), found.ino()) == (ours.dev(), ours.ino())),
-    }
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use serde_json::Value;
-use tensor_core::{draw::is_hidden, text::grouped};
+use tensor_core::text::{grouped, is_hidden};
 
 use crate::{Number, Port, QuantizationSummary, TensorSummary};
 

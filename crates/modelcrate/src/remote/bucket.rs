@@ -25,14 +25,14 @@ use object_store::{
     multipart::{MultipartStore, PartId},
     path::Path,
 };
-use tensor_core::{Limit, text::Quoted};
+use tensor_core::{Chain, Limit, text::Quoted};
 use url::Url;
 
 use super::{
     Error, RemoteOptions, Result,
     answer::{Answer, Body, Pace, Pin, Version, clipped},
     credentials,
-    error::{causes, foreign},
+    error::foreign,
     list::List,
     location::{Scheme, is_loopback, odd_part},
     stats::Counters,
@@ -304,7 +304,7 @@ impl Bucket {
 
 /// Says what is wrong where that is not what was asked for.
 fn failure(error: &(dyn StdError + 'static), seconds: u64) -> Error {
-    for cause in causes(error) {
+    for cause in Chain(error).errors() {
         if let Some(Refused { status, code }) = cause.downcast_ref() {
             return Error::Status { found: *status, code: code.clone() };
         }
@@ -316,7 +316,7 @@ fn failure(error: &(dyn StdError + 'static), seconds: u64) -> Error {
             return Error::Timeout { seconds };
         }
     }
-    match causes(error).any(<dyn StdError>::is::<HttpError>) {
+    match Chain(error).errors().any(<dyn StdError>::is::<HttpError>) {
         true => Error::Connection { reason: last(error) },
         false => Error::Store { reason: last(error) },
     }
@@ -324,7 +324,7 @@ fn failure(error: &(dyn StdError + 'static), seconds: u64) -> Error {
 
 /// Returns the text of the last cause of an error, which has no URL.
 fn last(error: &(dyn StdError + 'static)) -> String {
-    let text = causes(error).last().unwrap_or(error).to_string();
+    let text = Chain(error).errors().last().unwrap_or(error).to_string();
     // What stood behind it is taken off.
     foreign(text.trim_end().trim_end_matches(':'))
 }

@@ -216,18 +216,6 @@ impl From<Error> for io::Error {
     }
 }
 
-/// Returns an error and its causes, the first cause last.
-pub(super) fn causes<'e>(
-    error: &'e (dyn std::error::Error + 'static),
-) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
-    let mut next = Some(error);
-    std::iter::from_fn(move || {
-        let error = next?;
-        next = error.source();
-        Some(error)
-    })
-}
-
 /// Returns what others say as it may be shown: escaped, cut, and no address in it with what may be a
 /// secret.
 pub(super) fn foreign(text: &str) -> String {

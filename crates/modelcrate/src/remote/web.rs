@@ -18,13 +18,13 @@ use reqwest::{
     },
     redirect::Policy,
 };
-use tensor_core::text::Quoted;
+use tensor_core::{Chain, text::Quoted};
 use url::{Host, Url};
 
 use super::{
     Error, RemoteOptions, Result,
     answer::{Answer, Body, Pace, Pin, Version, clipped},
-    error::{causes, foreign},
+    error::foreign,
     location::{is_loopback, shown},
     stats::Counters,
 };
@@ -335,7 +335,7 @@ fn redirect(reason: impl Into<String>) -> Error {
 
 /// Returns the last cause of an error, which has no URL.
 fn reason(error: &reqwest::Error) -> String {
-    foreign(&causes(error).last().unwrap_or(error).to_string())
+    foreign(&Chain(error).errors().last().unwrap_or(error).to_string())
 }
 
 fn refused(status: StatusCode) -> Error {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tensor_core::draw::is_hidden;
+use tensor_core::text::Plain;
 
 use crate::{
     AttributeValue, Constant, ConstantData, Graph, Model, Node, NodeKind, Operator,
@@ -31,7 +31,7 @@ impl fmt::Display for Dump<'_> {
             f.write_str("metadata\n")?;
             for (field, text) in metadata.fields() {
                 if let Some(text) = text {
-                    writeln!(f, "  {field} = {}", Quoted(text))?;
+                    writeln!(f, "  {field} = {text:?}")?;
                 }
             }
         }
@@ -55,7 +55,7 @@ fn graph(f: &mut fmt::Formatter<'_>, graph: &Graph, level: usize) -> fmt::Result
 fn line(f: &mut fmt::Formatter<'_>, id: u32, node: &Node, level: usize) -> fmt::Result {
     write!(f, "{}{id}", Indent(level))?;
     if let Some(name) = &node.name {
-        write!(f, " {}", Quoted(name))?;
+        write!(f, " {name:?}")?;
     }
     match &node.kind {
         NodeKind::Operator(found) => operator(f, found, level),
@@ -178,31 +178,10 @@ impl fmt::Display for Shown<'_> {
             AttributeValue::Enum { name: None, code, .. } => write!(f, "unknown {code}"),
             AttributeValue::Ints(values) => write!(f, "{values:?}"),
             AttributeValue::Uints(values) => write!(f, "{values:?}"),
-            AttributeValue::Text(text) => write!(f, "{}", Quoted(text)),
+            AttributeValue::Text(text) => write!(f, "{text:?}"),
             AttributeValue::Graph(_) => f.write_str("graph"),
             AttributeValue::Unknown(table) => write!(f, "of unknown type {}", table.tag()),
         }
-    }
-}
-
-/// A text from a file, in quotes.
-struct Quoted<'a>(&'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
-    }
-}
-
-/// A text from a file without quotes; what does not show is replaced.
-struct Plain<'a>(&'a str);
-
-impl fmt::Display for Plain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|found| match found {
-            found if is_hidden(found) => write!(f, "{}", found.escape_unicode()),
-            found => write!(f, "{found}"),
-        })
     }
 }
 

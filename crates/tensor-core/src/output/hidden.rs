@@ -263,8 +263,12 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Tells whether a path leads to an open file.
+///
+/// # Errors
+///
+/// Where the system does not say.
 #[cfg(unix)]
-pub(super) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
+pub fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let ours = file.metadata()?;
     match fs::metadata(path) {
@@ -276,7 +280,7 @@ pub(super) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
 
 /// This system does not tell files apart, nor does it let open ones go.
 #[cfg(not(unix))]
-pub(super) fn leads_to(_: &Path, _: &File) -> io::Result<bool> {
+pub fn leads_to(_: &Path, _: &File) -> io::Result<bool> {
     Ok(true)
 }
 

@@ -15,7 +15,7 @@ mod unfinished;
 
 pub use append::{Append, WriteAt};
 pub use aside::Aside;
-pub use hidden::{Hidden, is_temporary, sweep};
+pub use hidden::{Hidden, is_temporary, leads_to, sweep};
 pub use keep::keep_metadata;
 pub use locked::LockedFile;
 pub use new_file::NewFile;
