@@ -87,8 +87,9 @@ struct Running {
     raised: u64,
     /// How many that were when the last call began.
     before: u64,
-    /// The last, as long as there are calls.
-    exception: Option<PyErr>,
+    /// The last, as long as there are calls; shared, as to clone it may let the interpreter go, which
+    /// must not happen while this is locked.
+    exception: Option<Arc<PyErr>>,
     /// The threads that read now.
     reading: Vec<ThreadId>,
 }
@@ -133,7 +134,7 @@ impl Calls {
             return true;
         }
         running.raised = running.raised.saturating_add(1);
-        let earlier = std::mem::replace(&mut running.exception, raised);
+        let earlier = std::mem::replace(&mut running.exception, raised.map(Arc::new));
         drop(running);
         // Whatever that does, it finds this unlocked.
         drop(earlier);
@@ -155,10 +156,9 @@ impl Call<'_> {
     /// Ends it with what was raised meanwhile.
     pub(crate) fn end(self, py: Python<'_>) -> PyResult<()> {
         let running = self.calls.lock();
-        match running.exception.as_ref().filter(|_| running.raised != self.before) {
-            Some(exception) => Err(exception.clone_ref(py)),
-            None => Ok(()),
-        }
+        let raised = running.exception.clone().filter(|_| running.raised != self.before);
+        drop(running);
+        raised.map_or(Ok(()), |exception| Err(exception.clone_ref(py)))
     }
 }
 
