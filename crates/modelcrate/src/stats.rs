@@ -107,17 +107,55 @@ pub(crate) struct Tables {
     /// The same of `f32` that came last, apart for those at even and at odd places, so that equal
     /// neighbours do not wait for each other.
     recent: Vec<[u32; PATTERNS]>,
+    /// Whether counts are there that were not taken.
+    is_used: bool,
 }
 
 impl Tables {
-    fn clear(&mut self, dtype: DType) {
-        self.counts.clear();
-        self.counts.resize(if is_wide(dtype) { 1 << 19 } else { PATTERNS }, 0);
+    fn prepare(&mut self, dtype: DType) {
+        if std::mem::replace(&mut self.is_used, true) {
+            self.counts.fill(0);
+            self.recent.iter_mut().for_each(|counts| counts.fill(0));
+        }
+        let patterns = patterns(dtype).max(self.counts.len());
+        self.counts.resize(patterns, 0);
         if dtype == DType::F32 && self.recent.is_empty() {
             self.recent = vec![[0; PATTERNS]; 2];
         }
-        self.recent.iter_mut().for_each(|counts| counts.fill(0));
     }
+
+    /// Adds the counts of small tables, which are in the cache, to those that do not overflow.
+    fn settle(&mut self) {
+        for recent in &mut self.recent {
+            let groups = self.counts.chunks_mut(GROUP).zip(recent.chunks_mut(GROUP));
+            for (counts, recent) in groups.filter(|(_, recent)| is_counted(recent)) {
+                for (count, recent) in counts.iter_mut().zip(recent) {
+                    *count = count.wrapping_add(std::mem::take(recent).into());
+                }
+            }
+        }
+    }
+
+    /// Returns which patterns there were, and how often; all are zero again.
+    fn take(&mut self, dtype: DType) -> Vec<(u32, u64)> {
+        self.settle();
+        self.is_used = false;
+        let mut found = Vec::new();
+        let groups = self.counts.chunks_mut(GROUP).take(patterns(dtype).div_ceil(GROUP));
+        for (group, first) in groups.zip((0_u32..).step_by(GROUP)) {
+            if !is_counted(group) {
+                continue;
+            }
+            let counts = (first..).zip(group).filter(|(_, count)| **count > 0);
+            found.extend(counts.map(|(pattern, count)| (pattern, std::mem::take(count))));
+        }
+        found
+    }
+}
+
+/// Tells whether a count is not zero; looks at many at once.
+fn is_counted<T: Copy + Into<u64>>(group: &[T]) -> bool {
+    group.iter().fold(0_u64, |all, count| all | (*count).into()) != 0
 }
 
 /// What is known of the elements so far.
@@ -143,7 +181,7 @@ pub(crate) struct Running<'t> {
 impl<'t> Running<'t> {
     pub(crate) fn new(dtype: DType, elements: u64, tables: &'t mut Tables) -> Option<Self> {
         dtype.bits()?;
-        tables.clear(dtype);
+        tables.prepare(dtype);
         Some(Self {
             dtype,
             left: elements,
@@ -249,9 +287,14 @@ impl<'t> Running<'t> {
         if block.is_empty() {
             return;
         }
+        let count = block.len() as f64;
         // Neither sums nor squares of `f32` are beyond `f64`.
-        let mean = lanes(block, |x| x) / block.len() as f64;
-        let squares = Squares { sum: self.tally_floats(block, mean), unit: 1.0 };
+        let [sum, squares] = self.tally_floats(block);
+        let mean = sum / count;
+        let around = squares - sum * mean;
+        let is_near = around < squares * NEAR;
+        let sum = if is_near { lanes(block, |x| (x - mean) * (x - mean)) } else { around };
+        let squares = Squares { sum, unit: 1.0 };
         self.moments.merge(Moments { count: block.len() as u64, mean, squares });
     }
 
@@ -262,8 +305,12 @@ impl<'t> Running<'t> {
             return false;
         };
         let (min, max) = (min.to_f64() as f32, max.to_f64() as f32);
-        // Without a way out before the end, as the processor looks at many at once.
-        block.iter().fold(true, |others, value| others & (*value >= min) & (*value <= max))
+        // The processor looks at many at once where there is no way out before the last.
+        let are_inside = |few: &[f32]| {
+            few.iter().fold(true, |others, value| others & (*value >= min) & (*value <= max))
+        };
+        let (chunks, rest) = block.as_chunks::<32>();
+        chunks.iter().all(|chunk| are_inside(chunk)) && are_inside(rest)
     }
 
     fn widen(&mut self, block: &[f32]) {
@@ -274,47 +321,42 @@ impl<'t> Running<'t> {
         }
     }
 
-    /// Counts elements, and returns the sum of the squares of their distances from a number: while the
-    /// processor waits for the tables, it adds.
-    fn tally_floats(&mut self, block: &[f32], from: f64) -> f64 {
-        let [even, odd] = self.tables.recent.as_mut_slice() else { return 0.0 };
+    /// Counts elements, and returns their sum and that of their squares: while the processor waits for
+    /// the tables, it adds.
+    fn tally_floats(&mut self, block: &[f32]) -> [f64; 2] {
+        let [even, odd] = self.tables.recent.as_mut_slice() else { return [0.0; 2] };
         let before = [smallest(even), smallest(odd)];
-        let square = |value: f32| {
-            let distance = f64::from(value) - from;
-            distance * distance
+        let (mut sums, mut squares) = ([0.0; 8], [0.0; 8]);
+        let mut add = |few: &[f32]| {
+            for ((sum, square), value) in sums.iter_mut().zip(&mut squares).zip(few) {
+                let value = f64::from(*value);
+                *sum += value;
+                *square += value * value;
+            }
         };
-        let mut sums = [0.0; 16];
-        let (chunks, rest) = block.as_chunks::<16>();
-        for chunk in chunks {
-            for [one, other] in chunk.as_chunks::<2>().0 {
-                tally_float(even, *one);
-                tally_float(odd, *other);
+        // Both halves are loaded as such: what the processor adds with is not what it counts with.
+        let halves: &[[u16; 2]] = bytemuck::must_cast_slice(block);
+        let (chunks, rest) = block.as_chunks::<8>();
+        let (counted, last) = halves.as_chunks::<8>();
+        for (chunk, halves) in chunks.iter().zip(counted) {
+            for [one, other] in halves.as_chunks::<2>().0 {
+                tally_upper(even, *one);
+                tally_upper(odd, *other);
             }
-            for (sum, value) in sums.iter_mut().zip(chunk) {
-                *sum += square(*value);
-            }
+            add(chunk);
         }
-        rest.iter().for_each(|value| tally_float(even, *value));
+        last.iter().for_each(|halves| tally_upper(even, *halves));
+        add(rest);
         if before != [smallest(even), smallest(odd)] {
             let zeros = block.iter().filter(|value| **value == 0.0).count();
             self.zeros = self.zeros.wrapping_add(zeros as u64);
         }
         self.unsettled = self.unsettled.saturating_add(block.len());
         if self.unsettled > MANY {
-            self.settle();
+            self.tables.settle();
+            self.unsettled = 0;
         }
-        sums.iter().sum::<f64>() + rest.iter().map(|value| square(*value)).sum::<f64>()
-    }
-
-    /// Adds the counts of small tables, which are in the cache, to those that do not overflow.
-    fn settle(&mut self) {
-        let Tables { counts, recent } = &mut *self.tables;
-        for recent in recent {
-            for (count, recent) in counts.iter_mut().zip(recent) {
-                *count = count.wrapping_add(std::mem::take(recent).into());
-            }
-        }
-        self.unsettled = 0;
+        [sums.iter().sum(), squares.iter().sum()]
     }
 
     fn doubles<const N: usize>(&mut self, elements: &[[u8; N]], number: impl Fn(&[u8; N]) -> f64) {
@@ -371,10 +413,7 @@ impl<'t> Running<'t> {
     #[expect(clippy::cast_precision_loss, reason = "a mean is not exact")]
     pub(crate) fn finish(mut self) -> Stats {
         let (mut finite, pattern) = (Vec::new(), pattern_of(self.dtype));
-        self.settle();
-        let counts = (0..=u32::MAX).zip(self.tables.counts.iter().copied());
-        let counts: Vec<(u32, u64)> = counts.filter(|(_, count)| *count > 0).collect();
-        for (bits, count) in counts {
+        for (bits, count) in self.tables.take(self.dtype) {
             match pattern.zip(u16::try_from(bits).ok()) {
                 // All that is known of smaller elements are these counts.
                 Some((number, bits)) => self.repeated(number(bits), count, &mut finite),
@@ -554,9 +593,10 @@ fn lanes<T: Copy + Into<f64>>(block: &[T], of: impl Fn(f64) -> f64) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().map(|element| of((*element).into())).sum::<f64>()
 }
 
-/// Counts the upper half of an element.
-fn tally_float(counts: &mut [u32; PATTERNS], value: f32) {
-    if let Some(count) = counts.get_mut(usize::from(upper_half(value))) {
+/// Counts the upper of the halves of an element.
+fn tally_upper(counts: &mut [u32; PATTERNS], [first, second]: [u16; 2]) {
+    let upper = if cfg!(target_endian = "little") { second } else { first };
+    if let Some(count) = counts.get_mut(usize::from(upper)) {
         *count = count.wrapping_add(1);
     }
 }
@@ -659,8 +699,24 @@ const CHUNK: usize = 64 << 10;
 /// How many patterns of 16 bits there are.
 const PATTERNS: usize = 1 << 16;
 
+/// Returns how many patterns a type has, of those that are counted.
+const fn patterns(dtype: DType) -> usize {
+    match dtype.bits() {
+        Some(0..=8) => 1 << 8,
+        _ if is_wide(dtype) => 1 << 19,
+        _ => PATTERNS,
+    }
+}
+
+/// Counts that are looked at at once.
+const GROUP: usize = 64;
+
 /// So many elements a `u32` counts without doubt.
 const MANY: usize = 1 << 31;
+
+/// Where squares around a mean are a smaller part of those around zero, too few digits are left of
+/// them: 2<sup>-20</sup>.
+const NEAR: f64 = f64::from_bits(1003 << 52);
 
 /// 2<sup>-900</sup>: a sum of squares that is less may have lost some.
 const LEAST: f64 = f64::from_bits(123 << 52);
@@ -744,6 +800,38 @@ mod tests {
         let found = stats(DType::F64, &values.iter().map(|x| x.to_le_bytes()).collect::<Vec<_>>());
         assert!((found.std.unwrap() / 1e-200 - 1.0).abs() < 1e-12, "{found:?}");
         assert_eq!(stats(DType::F64, &[1e300_f64.to_le_bytes(); 3]).std, Some(0.0));
+    }
+
+    #[test]
+    fn deviations_far_from_zero() {
+        for far in [1.0_f32, 1e3, 1e6, -8e6] {
+            let values = [[far, far + 1.0]; 3 * BLOCK / 2];
+            let found = floats(values.as_flattened());
+            assert!((found.std.unwrap() - 0.5).abs() < 1e-10, "{far}: {found:?}");
+        }
+        let values: Vec<f32> = (0..BLOCK * 2).map(|at| 1e-40 * (at % 3) as f32).collect();
+        assert!((floats(&values).std.unwrap() / 8.165e-41 - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn tables_are_empty_for_the_next_tensor() {
+        fn running<'t>(dtype: DType, bytes: &[u8], tables: &'t mut Tables) -> Running<'t> {
+            let mut running = Running::new(dtype, 2, tables).unwrap();
+            running.add(bytes);
+            running
+        }
+        let mut tables = Tables::default();
+        let elements =
+            |values: [f32; 2]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>();
+        // Of a tensor that could not be read to its end.
+        running(DType::F32, &elements([5.0, 7.0]), &mut tables);
+        running(DType::F64, &[1; 16], &mut tables);
+        for _ in 0..2 {
+            let found = running(DType::F32, &elements([1.0, 2.0]), &mut tables).finish();
+            assert_eq!(found.histogram.iter().sum::<u64>(), 2, "{found:?}");
+            let found = running(DType::U8, &[3, 3], &mut tables).finish();
+            assert_eq!(found.percentiles, [3.0; 7]);
+        }
     }
 
     #[test]
