@@ -58,7 +58,7 @@ pub(crate) struct Inspect {
     /// In which order tensors are listed: by name for people, as in the file for programs by default
     #[arg(long, value_enum)]
     sort: Option<Sort>,
-    /// List the operators of graphs, with what they read and make
+    /// List the operators of graphs and methods, with what they read and make
     #[arg(long)]
     operators: bool,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use tensor_core::text::short;
 
 use crate::{
     AnyReader,
-    graph::{Graph, Subgraph},
+    graph::{self, Family, Graph, Subgraph},
 };
 
 /// An operator of a graph. Names that are long are cut.
@@ -21,53 +21,53 @@ pub struct OperatorSummary {
     pub name: Option<String>,
     /// What it computes.
     pub operator: String,
-    /// The names of what it reads; `None` for an input that is left out.
+    /// The names of what it reads, or what that is; `None` for an input that is left out.
     pub inputs: Vec<Option<String>>,
     /// The names of what it makes; `None` for an output that nothing reads.
     pub outputs: Vec<Option<String>>,
     /// How it computes, by the names that the format has for that.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, Value>,
+    /// Where it is in the [`Graph`] of its file: the position of its graph, and its own in there.
+    #[serde(skip)]
+    pub place: (usize, usize),
 }
 
 impl AnyReader {
     /// Returns the operators of all graphs, in the order of the file: those of `RTen`, Circle and
-    /// TFLite models and of the models in packages that can be opened; none of other formats.
+    /// TFLite models, of the models in packages that can be opened, and of the methods of PyTorch Live
+    /// models; none of other formats.
     #[must_use]
     pub fn operators(&self) -> Vec<OperatorSummary> {
-        let skipped = match self {
-            #[cfg(feature = "circle")]
-            Self::Circle(_) => 0,
-            // The first graph connects models.
-            #[cfg(feature = "nnpackage")]
-            Self::NnPackage(_) => 1,
-            #[cfg(feature = "rten")]
-            Self::Rten(_) => 0,
-            #[allow(unreachable_patterns, reason = "without other formats")]
-            _ => return Vec::new(),
-        };
         // What cannot be read is in the findings of a summary.
         let graph = Graph::of(self).ok().flatten().unwrap_or_default();
-        graph.subgraphs.iter().skip(skipped).flat_map(of_graph).collect()
+        let graphs = graph.subgraphs.iter().enumerate();
+        graphs.flat_map(|(at, graph)| of_graph(at, graph)).collect()
     }
 }
 
-/// Returns the operators of a graph, in its order.
-pub(crate) fn of_graph(graph: &Subgraph) -> impl Iterator<Item = OperatorSummary> {
+/// Returns the operators of a graph, in its order; what stands for a model or a module is none.
+pub(crate) fn of_graph(at: usize, graph: &Subgraph) -> impl Iterator<Item = OperatorSummary> {
     let name = short(&graph.name).into_owned();
-    let called = |at: &Option<usize>| {
-        let value = graph.values.get((*at)?)?;
-        Some(match &value.name {
-            Some(name) => short(name).into_owned(),
-            None => format!("#{}", value.id),
-        })
-    };
-    graph.nodes.iter().map(move |node| OperatorSummary {
+    let called = |at: &Option<usize>| graph.value((*at)?).map(called);
+    let nodes = graph.nodes.iter().enumerate();
+    let operators = nodes.filter(|(_, node)| node.family != Family::Group);
+    operators.map(move |(index, node)| OperatorSummary {
         graph: name.clone(),
         name: node.name.as_deref().map(|name| short(name).into_owned()),
         operator: short(&node.operator).into_owned(),
         inputs: node.inputs.iter().map(called).collect(),
         outputs: node.outputs.iter().map(called).collect(),
         attributes: node.attributes.clone(),
+        place: (at, index),
     })
+}
+
+/// Returns the name of a value, or what a constant is that has none, or its number.
+pub(crate) fn called(value: &graph::Value) -> String {
+    let text = || value.constant.as_ref().and_then(|constant| constant.text.as_deref());
+    match value.name.as_deref().or_else(text) {
+        Some(name) => short(name).into_owned(),
+        None => format!("#{}", value.id),
+    }
 }

@@ -3,7 +3,7 @@
 use carton_format::{Reader, TensorSpec};
 use serde_json::json;
 
-use super::{Graph, Node, Subgraph, Value};
+use super::{Family, Graph, Node, Subgraph, Value};
 use crate::Result;
 
 pub(super) fn graph(reader: &Reader) -> Result<Graph> {
@@ -22,6 +22,7 @@ pub(super) fn graph(reader: &Reader) -> Result<Graph> {
     let runner = &description.runner;
     let mut node = Node::new(&runner.name).named(description.model_name.as_deref());
     node.group.clear();
+    node.family = Family::Group;
     node.inputs = inputs.iter().copied().map(Some).collect();
     node.outputs = outputs.iter().copied().map(Some).collect();
     let version = runner.required_framework_version.as_str();

@@ -27,7 +27,7 @@ pub enum Family {
     Control,
     /// Between numbers and their codes, and between element types.
     Quantize,
-    /// What a collapsed group of names, or a module, stands for.
+    /// What stands for others: a collapsed group of names, a module, a model of a package, a runner.
     Group,
     /// Anything else.
     #[default]

@@ -223,6 +223,11 @@ impl Graph {
         reads
     }
 
+    /// Returns a value of one of the graphs.
+    pub(crate) fn value(&self, (graph, value): (usize, usize)) -> Option<&Value> {
+        self.subgraphs.get(graph)?.value(value)
+    }
+
     /// Leads what comes from other graphs to where its value is now, by the new places of the values of
     /// each graph and the new places of graphs.
     fn lead_outer(
@@ -240,7 +245,7 @@ impl Graph {
 }
 
 /// Graphs inside of each other that are looked through for what a value comes from.
-const MAX_BODIES: usize = 128;
+pub(crate) const MAX_BODIES: usize = 128;
 
 impl Subgraph {
     /// Returns of each value the node that makes it: the last one, where there are several.
@@ -257,7 +262,7 @@ impl Subgraph {
         producers
     }
 
-    fn value(&self, index: usize) -> Option<&Value> {
+    pub(crate) fn value(&self, index: usize) -> Option<&Value> {
         self.values.get(index)
     }
 }

@@ -12,9 +12,8 @@ use super::{
     text::{Text, count, cut, for_script, size},
 };
 use crate::{
-    Diff, OperatorSummary,
+    Diff,
     graph::{Family, Graph, Node, Subgraph, Value, svg::Drawing},
-    operators::of_graph,
 };
 
 /// Writes the drawings of all graphs; nothing where a file has none. `changed` says what differs from an
@@ -107,19 +106,16 @@ struct Changed {
 
 impl Changed {
     fn of(graph: &Graph, diff: &Diff) -> Self {
-        let new = diff.operators.iter().filter_map(|differing| differing.new.as_ref());
-        let known: HashSet<_> = new.map(key).collect();
         let mut changed = Self::default();
-        for (at, subgraph) in graph.subgraphs.iter().enumerate() {
-            for (node, operator) in subgraph.nodes.iter().zip(of_graph(subgraph)) {
-                if known.contains(&key(&operator)) {
-                    changed.nodes.insert((at, node.id));
-                    let ends = node.group.match_indices('/').map(|(end, _)| end);
-                    let groups = ends.chain([node.group.len()]).take(DEPTH);
-                    let groups = groups.filter_map(|end| node.group.get(..end));
-                    changed.groups.extend(groups.map(|group| (at, group.to_owned())));
-                }
-            }
+        for operator in diff.operators.iter().filter_map(|differing| differing.new.as_ref()) {
+            let (at, index) = operator.place;
+            let subgraph = graph.subgraphs.get(at);
+            let Some(node) = subgraph.and_then(|of| of.nodes.get(index)) else { continue };
+            changed.nodes.insert((at, node.id));
+            let ends = node.group.match_indices('/').map(|(end, _)| end);
+            let groups = ends.chain([node.group.len()]).take(DEPTH);
+            let groups = groups.filter_map(|end| node.group.get(..end));
+            changed.groups.extend(groups.map(|group| (at, group.to_owned())));
         }
         changed
     }
@@ -130,11 +126,6 @@ impl Changed {
             _ => self.nodes.contains(&(graph, node.id)),
         }
     }
-}
-
-/// Returns by what an operator is found again.
-fn key(operator: &OperatorSummary) -> (String, Option<String>, Vec<Option<String>>) {
-    (operator.graph.clone(), operator.name.clone(), operator.outputs.clone())
 }
 
 /// What may still be drawn.

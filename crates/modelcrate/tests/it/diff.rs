@@ -207,6 +207,36 @@ fn renamed_graphs_are_alike() {
 }
 
 #[test]
+fn methods_are_alike_in_both_containers() {
+    let mut compared = 0;
+    for version in ["torch113", "torch251"] {
+        for path in files(&format!("ptl/valid/{version}"), "ptl") {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let twin = path.with_file_name(format!("{name}_fb.ptl"));
+            let (Ok(zip), Ok(flat)) = (AnyReader::open(&path), AnyReader::open(twin)) else {
+                continue;
+            };
+            let found = diff(&zip, &flat, &DiffOptions::default());
+            assert!(found.operators.is_empty(), "{path:?}: {:#?}", found.operators);
+            compared += usize::from(!zip.operators().is_empty());
+        }
+    }
+    assert!(compared >= 4, "{compared}");
+}
+
+#[test]
+fn operators_of_methods_are_compared() {
+    let open = |file: &str| AnyReader::open(testdata("ptl/valid/torch251").join(file)).unwrap();
+    let (old, new) = (open("img.ptl"), open("ids.ptl"));
+    let operators: Vec<String> = old.operators().iter().map(|of| of.operator.clone()).collect();
+    let found = diff(&old, &new, &DiffOptions::default()).operators;
+    let removed = |operator: &String| {
+        found.iter().any(|of| of.new.is_none() && of.old.as_ref().unwrap().operator == *operator)
+    };
+    assert!(operators.len() >= 5 && operators.iter().all(removed), "{operators:?}: {found:#?}");
+}
+
+#[test]
 fn metadata_of_one_format_alone_do_not_count() {
     let reader = AnyReader::open(testdata("weights/model.safetensors")).unwrap();
     let set = reader.tensor_set().unwrap();
