@@ -131,7 +131,7 @@ impl Summary {
 pub struct Port {
     /// Its name.
     pub name: String,
-    /// The type of its elements, as the format calls it.
+    /// The type of its elements, such as `f32`; one that has no such name as the format calls it.
     pub dtype: String,
     /// Its shape: a text for a symbol or, as `*`, for any shape; else a list with a number, a symbol
     /// or `*` for each dimension.
@@ -149,6 +149,12 @@ impl Port {
         let shape = shape_json(shape);
         Self { name: name.into(), dtype, shape, description: None, internal_name: None }
     }
+}
+
+/// Spells an element type as all formats do where it is one that they share, else as its own does.
+#[cfg(any(feature = "circle", feature = "rten"))]
+pub(crate) fn spelled(dtype: Option<DType>, own: &impl ToString) -> String {
+    dtype.map_or_else(|| own.to_string(), |dtype| dtype.to_string())
 }
 
 /// Returns a shape as JSON: a text for a symbol or, as `*`, for any shape; else a list with a number,

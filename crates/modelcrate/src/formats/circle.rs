@@ -12,7 +12,10 @@ use tensor_core::{
     symbolic::{Dim, SymbolicShape},
 };
 
-use crate::{AnyTensor, Format, GraphSummary, Port, QuantizationSummary, Summary, TensorSummary};
+use crate::{
+    AnyTensor, Format, GraphSummary, Port, QuantizationSummary, Summary, TensorSummary,
+    summary::spelled,
+};
 
 super::described!(Circle);
 
@@ -98,7 +101,11 @@ fn port(tensor: &model::Tensor, id: i32) -> Port {
     let name = tensor.name.clone().unwrap_or_else(|| format!("tensor {id}"));
     let dims = tensor.shape_signature.as_ref().unwrap_or(&tensor.shape).iter();
     let dims = dims.map(|dim| u64::try_from(*dim).map_or(Dim::Any, Dim::Fixed));
-    Port::new(name, tensor.tensor_type.to_string(), &SymbolicShape::Dims(dims.collect()))
+    Port::new(
+        name,
+        spelled(tensor.dtype(), &tensor.tensor_type),
+        &SymbolicShape::Dims(dims.collect()),
+    )
 }
 
 fn describe_constant(constant: Tensor<'_>, findings: &mut Report) -> TensorSummary {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use rten_format::{DataType, Dim, NodeKind, Reader, Tensor, Value, Version};
+use rten_format::{Dim, NodeKind, Reader, Tensor, Value, Version};
 use serde_json::{Value as Json, json};
 use tensor_core::{
     Budget, Chain, Extent, Finding, Report,
@@ -11,6 +11,7 @@ use tensor_core::{
 
 use crate::{
     AnyTensor, Format, GraphSummary, Port, QuantizationSummary, Result, Summary, TensorSummary,
+    summary::spelled,
 };
 
 super::described!(Rten);
@@ -63,12 +64,14 @@ fn port(reader: &Reader, id: u32) -> Port {
     let node = usize::try_from(id).ok().and_then(|id| nodes.get(id));
     let name = node.and_then(|node| node.name.clone()).unwrap_or_else(|| format!("node {id}"));
     match node.map(|node| &node.kind) {
-        Some(NodeKind::Value(Value { shape, dtype })) => {
-            Port::new(name, dtype.map_or_else(unknown, element_type), &symbolic(shape.as_deref()))
-        }
+        Some(NodeKind::Value(Value { shape, dtype })) => Port::new(
+            name,
+            dtype.map_or_else(unknown, |of| spelled(of.dtype(), &of)),
+            &symbolic(shape.as_deref()),
+        ),
         Some(NodeKind::Constant(constant)) => {
             let dims = constant.shape.iter().map(|dim| symbolic::Dim::Fixed(u64::from(*dim)));
-            let dtype = constant.dtype.map_or_else(unknown, |dtype| dtype.to_string());
+            let dtype = constant.dtype.map_or_else(unknown, |of| spelled(of.dtype(), &of));
             Port::new(name, dtype, &SymbolicShape::Dims(dims.collect()))
         }
         _ => Port::new(name, unknown(), &SymbolicShape::Any),
@@ -77,10 +80,6 @@ fn port(reader: &Reader, id: u32) -> Port {
 
 fn unknown() -> String {
     "?".to_owned()
-}
-
-fn element_type(dtype: DataType) -> String {
-    dtype.to_string()
 }
 
 fn symbolic(dims: Option<&[Dim]>) -> SymbolicShape {

@@ -13,6 +13,7 @@ use tensor_core::{
 };
 
 use super::{Constant, Graph, Node, Subgraph, Value, float, group_of};
+use crate::summary::spelled;
 
 pub(super) fn graph(reader: &Reader) -> Graph {
     let constants: HashMap<(u32, u32), Constant> = reader
@@ -68,7 +69,7 @@ fn subgraph(
 }
 
 fn value(tensor: &model::Tensor) -> Value {
-    let dtype = tensor.dtype().map_or_else(|| tensor.tensor_type.to_string(), |of| of.to_string());
+    let dtype = spelled(tensor.dtype(), &tensor.tensor_type);
     // Where a dimension is unknown, the signature says so.
     let dims = tensor.shape_signature.as_ref().unwrap_or(&tensor.shape).iter();
     let dims = dims.map(|dim| u64::try_from(*dim).map_or(Dim::Any, Dim::Fixed)).collect();

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use tensor_core::symbolic::{self, SymbolicShape};
 
 use super::{Constant, Graph, Node, Outer, Subgraph, Value, float};
+use crate::summary::spelled;
 
 /// Where the nodes of a file went: constants and values to the values of a graph, operators to its
 /// nodes.
@@ -55,10 +56,7 @@ pub(super) fn graph(reader: &Reader) -> Graph {
                     subgraph.values.push(value);
                 }
                 NodeKind::Value(value) => {
-                    let dtype = value.dtype.map(|dtype| match dtype.dtype() {
-                        Some(dtype) => dtype.to_string(),
-                        None => dtype.to_string(),
-                    });
+                    let dtype = value.dtype.map(|of| spelled(of.dtype(), &of));
                     let shape = value.shape.as_deref().map(symbolic);
                     let mut value = Value::new(name, dtype, shape);
                     value.id = id as usize;
