@@ -401,7 +401,7 @@ fn zeros_become_symbols() {
     prints(cd, &["rten", "fix-dims", "v2.rten", "--symbol", "x:0=batch"]);
     let reader = is_sound(&cd.join("v2.rten"));
     let inspected = prints(cd, &["inspect", "v2.rten"]);
-    assert!(inspected.contains("input     x: Float [batch, x_1]\n"), "{inspected}");
+    assert!(inspected.contains("input     x: f32 [batch, x_1]\n"), "{inspected}");
     assert!(reader.model().zero_dims().is_empty());
 }
 
