@@ -27,6 +27,9 @@ pub(super) fn html(content: &Content<'_>, changed: Option<&Diff>) -> String {
         return out;
     }
     let changed = changed.map(|diff| Changed::of(&graph, diff)).unwrap_or_default();
+    if !changed.nodes.is_empty() {
+        out.push_str("<p>Nodes with a thick red border are not as in the older file.</p>\n");
+    }
     let depths = 1..=graph.levels().min(DEPTH);
     let collapsed = depths.map(|depth| (depth, graph.collapsed(depth)));
     let mut levels: Vec<(usize, Graph)> = collapsed.collect();
