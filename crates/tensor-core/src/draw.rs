@@ -113,12 +113,20 @@ impl Drawing {
 
     fn quoted(&self, text: &str) -> String {
         let mut quoted = String::from("\"");
+        // Mermaid has no empty texts.
+        quoted.push_str(if text.is_empty() && self.language == Language::Mermaid {
+            " "
+        } else {
+            ""
+        });
         for found in text.chars() {
             match (self.language, found) {
                 (Language::Dot, '\n') => quoted.push_str("\\n"),
                 (Language::Dot, '"' | '\\') => quoted.extend(['\\', found]),
+                (Language::Dot, '&') => quoted.push_str("&amp;"),
                 (Language::Mermaid, '\n') => quoted.push_str("<br>"),
-                (Language::Mermaid, '"' | '#' | '&' | '<' | '>' | '`' | '\\' | '|') => {
+                // Between `%%{` and `}%%` it would be told how to draw.
+                (Language::Mermaid, '"' | '#' | '%' | '&' | '<' | '>' | '`' | '\\' | '|') => {
                     let _ = write!(quoted, "#{};", u32::from(found));
                 }
                 (_, found) if is_hidden(found) => {
@@ -129,5 +137,30 @@ impl Drawing {
         }
         quoted.push('"');
         quoted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_no_orders() {
+        let drawn = |language, text| {
+            let mut drawing = Drawing::new(language, "model");
+            drawing.frame(0, text);
+            drawing.end_frame();
+            drawing.finish()
+        };
+        let text = "%%{init: {'theme':'dark'}}%% &amp; \"";
+        assert_eq!(
+            drawn(Language::Mermaid, text),
+            "flowchart TD\n  subgraph s0[\"#37;#37;{init: {'theme':'dark'}}#37;#37; #38;amp; #34;\"]\n  end\n"
+        );
+        assert_eq!(
+            drawn(Language::Dot, text),
+            "digraph model {\n  subgraph cluster_0 {\n    label=\"%%{init: {'theme':'dark'}}%% &amp;amp; \\\"\";\n  }\n}\n"
+        );
+        assert_eq!(drawn(Language::Mermaid, ""), "flowchart TD\n  subgraph s0[\" \"]\n  end\n");
     }
 }

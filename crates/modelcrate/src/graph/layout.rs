@@ -9,7 +9,7 @@ use std::{
     io,
 };
 
-use rust_sugiyama::configure::Config;
+use rust_sugiyama::configure::{Config, RankingType};
 
 use super::{
     Subgraph,
@@ -131,7 +131,7 @@ impl Parts {
             return None;
         }
         let items = items.into_iter().map(|item| (item, size(item))).collect();
-        Some(Self { items, edges: edges.into_iter().filter(|(from, to, _)| from != to).collect() })
+        Some(Self { items, edges: edges.into_iter().collect() })
     }
 
     /// Gives every item a layer, such that edges lead down; those that cannot, in a loop, are `None`
@@ -139,7 +139,8 @@ impl Parts {
     fn layers(&self) -> (Vec<usize>, Vec<Option<usize>>) {
         let count = self.items.len();
         let mut links = Links { after: vec![Vec::new(); count], before: vec![Vec::new(); count] };
-        for (from, to, _) in &self.edges {
+        // What reads what it makes itself is no order.
+        for (from, to, _) in self.edges.iter().filter(|(from, to, _)| from != to) {
             if let (Some(after), Some(before)) =
                 (links.after.get_mut(*from), links.before.get_mut(*to))
             {
@@ -199,7 +200,9 @@ impl Parts {
     }
 
     fn layered(mut self) -> io::Result<Option<Layout>> {
-        let (_, spans) = self.layers();
+        let (mut layers, spans) = self.layers();
+        // Above the first layer is place for what the references come from.
+        layers.iter_mut().for_each(|layer| *layer = layer.saturating_add(1));
         let passed = |limit: usize| {
             let spans = spans.iter().flatten().filter(|span| **span <= limit);
             spans.map(|span| span.saturating_sub(1)).sum::<usize>()
@@ -221,6 +224,7 @@ impl Parts {
                         let reference = self.items.len();
                         self.items.push((Item::Reference(*value), REFERENCE));
                         vertices.push(REFERENCE);
+                        layers.push(layers.get(*to).map_or(0, |layer| layer.saturating_sub(1)));
                         ways.push((reference, *to, *value, Vec::new()));
                         reference
                     });
@@ -230,8 +234,12 @@ impl Parts {
         for (from, to, value, span) in passing {
             let first = vertices.len();
             vertices.extend(std::iter::repeat_n(LANE, span.saturating_sub(1)));
+            let above = layers.get(from).copied().unwrap_or_default();
+            layers.extend((1..span).map(|down| above.saturating_add(down)));
             ways.push((from, to, value, (first..vertices.len()).collect()));
         }
+        let vertices: Vec<Vertex> =
+            vertices.into_iter().zip(layers).map(|(size, layer)| Vertex { size, layer }).collect();
         let places = placed(&vertices, &ways)?;
         let place = |at: usize| places.get(at).copied().unwrap_or_default();
         let items = self.items.iter().enumerate();
@@ -245,10 +253,17 @@ impl Parts {
     }
 }
 
+/// What the library places: an item, or a place where an edge passes.
+#[derive(Clone, Copy)]
+struct Vertex {
+    size: (f64, f64),
+    layer: usize,
+}
+
 /// Returns the centre of each vertex. What hangs together stands together, side by side with the rest,
 /// in rows.
 fn placed(
-    vertices: &[(f64, f64)],
+    vertices: &[Vertex],
     ways: &[(usize, usize, usize, Vec<usize>)],
 ) -> io::Result<Vec<(f64, f64)>> {
     let mut edges: BTreeSet<(usize, usize)> = BTreeSet::new();
@@ -273,7 +288,7 @@ fn placed(
     for part in parts {
         let (mut low, mut high) = ((f64::MAX, f64::MAX), (f64::MIN, f64::MIN));
         for (vertex, at) in &part {
-            let (width, height) = vertices.get(*vertex).copied().unwrap_or_default();
+            let (width, height) = vertices.get(*vertex).map_or((0.0, 0.0), |of| of.size);
             low = (low.0.min(at.0 - width / 2.0), low.1.min(at.1 - height / 2.0));
             high = (high.0.max(at.0 + width / 2.0), high.1.max(at.1 + height / 2.0));
         }
@@ -322,22 +337,24 @@ fn connected(count: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<Vec<usize>> 
 /// it gets one at a time.
 fn laid_out(
     part: &[usize],
-    vertices: &[(f64, f64)],
+    vertices: &[Vertex],
     edges: &BTreeSet<(usize, usize)>,
 ) -> Vec<(usize, (f64, f64))> {
     if let [single] = part {
         return vec![(*single, (0.0, 0.0))];
     }
     let number = |vertex: &usize| u32::try_from(part.binary_search(vertex).ok()?).ok();
-    let of = |vertex: &usize| vertices.get(*vertex).copied().unwrap_or_default();
-    let numbered: Vec<(u32, (f64, f64))> = (0..).zip(part.iter().map(of)).collect();
+    let size = |vertex: &usize| vertices.get(*vertex).map_or((0.0, 0.0), |of| of.size);
+    let mut numbered: Vec<(u32, (f64, f64))> = (0..).zip(part.iter().map(size)).collect();
     let from = |vertex: &usize| edges.range((*vertex, 0)..=(*vertex, usize::MAX));
     let inner = part.iter().flat_map(from);
-    let inner: Vec<(u32, u32)> =
+    let mut inner: Vec<(u32, u32)> =
         inner.filter_map(|(from, to)| Some((number(from)?, number(to)?))).collect();
+    spine(part, vertices, &mut numbered, &mut inner);
     let config = Config {
         vertex_spacing: SPACING,
         dummy_vertices: false,
+        ranking_type: RankingType::Up,
         transpose: inner.len() <= MAX_TRANSPOSED,
         ..Config::default()
     };
@@ -347,6 +364,36 @@ fn laid_out(
         placed.filter_map(|(vertex, at)| Some((*part.get(vertex)?, at))).collect();
     placed.sort_unstable_by_key(|(vertex, _)| *vertex);
     placed
+}
+
+/// Adds a vertex for each layer, from which edges lead to all that nothing else leads to: so the layers
+/// that the library gives, each vertex as far up as it can be, are ours.
+fn spine(
+    part: &[usize],
+    vertices: &[Vertex],
+    numbered: &mut Vec<(u32, (f64, f64))>,
+    edges: &mut Vec<(u32, u32)>,
+) {
+    let layers = part.iter().filter_map(|vertex| vertices.get(*vertex)).map(|of| of.layer);
+    let layers: Vec<usize> = layers.collect();
+    let first = layers.iter().min().copied().unwrap_or_default();
+    let mut is_led_to = vec![false; layers.len()];
+    for (_, to) in &*edges {
+        if let Some(is_led_to) = usize::try_from(*to).ok().and_then(|to| is_led_to.get_mut(to)) {
+            *is_led_to = true;
+        }
+    }
+    let starts = (0_u32..).zip(layers.iter().zip(is_led_to));
+    let starts = starts.filter(|(_, (layer, is_led_to))| !is_led_to && **layer > first);
+    let starts: Vec<(u32, u32)> = starts
+        .filter_map(|(at, (layer, _))| Some((at, u32::try_from(layer.checked_sub(first)?).ok()?)))
+        .collect();
+    let height = starts.iter().map(|(_, depth)| *depth).max().unwrap_or_default();
+    let top = u32::try_from(numbered.len()).unwrap_or(u32::MAX);
+    numbered.extend((0..height).map(|down| (top.saturating_add(down), (0.0, 0.0))));
+    let below = |depth: u32| top.saturating_add(depth.saturating_sub(1));
+    edges.extend((1..height).map(|down| (below(down), below(down.saturating_add(1)))));
+    edges.extend(starts.into_iter().map(|(at, depth)| (below(depth), at)));
 }
 
 /// Nodes, inputs and outputs that a drawing can have, and places that edges pass.

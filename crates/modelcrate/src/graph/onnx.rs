@@ -312,6 +312,7 @@ impl Model<'_> {
     ) -> Result<()> {
         self.count(rest.offset())?;
         let (mut name, mut single, mut list) = (String::new(), None, Vec::new());
+        let mut kind = 0;
         while let Some(Field { offset, number, payload }) = self.wire.next(&mut rest)? {
             match (number, payload) {
                 (1, Payload::Bytes(extent)) => name = self.wire.text(extent)?,
@@ -337,10 +338,23 @@ impl Model<'_> {
                     self.count(offset)?;
                     list.push(self.wire.text(extent)?.into());
                 }
+                (10, Payload::Bytes(extent)) => {
+                    let (_, tensor) = self.tensor(extent)?;
+                    list.push(tensor.type_text().into());
+                }
+                (20, Payload::Varint(code)) => kind = code,
+                (22, Payload::Bytes(_)) => single = Some("sparse tensor".into()),
                 _ => {}
             }
         }
-        node.attributes.insert(name, single.unwrap_or(Json::Array(list)));
+        // Writers may leave out what is zero or empty.
+        let absent = match kind {
+            1 => float(0.0),
+            2 => json!(0),
+            3 => "".into(),
+            _ => Json::Array(list),
+        };
+        node.attributes.insert(name, single.unwrap_or(absent));
         Ok(())
     }
 

@@ -140,6 +140,8 @@ enum Held {
     Object(usize),
     /// A tensor of an object: its attribute of this place.
     Tensor { object: usize, slot: usize },
+    /// A constant of the code: its place among all.
+    Constant(usize),
     /// A number, a text or a list of them, as source has it.
     Text(Rc<str>),
     /// Something of which nothing is known.
@@ -322,10 +324,7 @@ impl Drawing<'_> {
             }
             "DROP" => drop(pop(stack)),
             "DROPR" => drop(self.registers.remove(&register)),
-            "LOADC" => {
-                let text = self.code.constants.get(place);
-                stack.push(text.map_or(Held::Unknown, |text| Held::Text(text.as_str().into())));
-            }
+            "LOADC" => stack.push(Held::Constant(place)),
             "GET_ATTR" => {
                 let object = pop(stack);
                 let held = self.attribute(graph, object, place);
@@ -406,8 +405,8 @@ impl Drawing<'_> {
         let name = operator.map_or_else(|| "?".to_owned(), |(operator, _)| operator.to_string());
         let mut node = Node::new(name);
         if instruction.name == "OP" && operator.is_none_or(|(_, takes)| takes.is_none()) {
-            node.attributes
-                .insert("inputs".to_owned(), json!("guessed: the file does not count them"));
+            let note = "inputs are guessed, as the file does not count them";
+            node.attributes.insert("note".to_owned(), json!(note));
         }
         let held = pop_many(stack, takes);
         let made = self.node(graph, node, &held, gives);
@@ -416,13 +415,7 @@ impl Drawing<'_> {
 
     /// Draws what makes a list or the like; one of numbers and texts is a text itself.
     fn construct(&mut self, graph: usize, name: &str, items: &[Held], stack: &mut Stack) {
-        let texts: Option<Vec<&str>> = items
-            .iter()
-            .map(|item| match item {
-                Held::Text(text) => Some(&**text),
-                _ => None,
-            })
-            .collect();
+        let texts: Option<Vec<&str>> = items.iter().map(|item| self.text(item)).collect();
         let text = texts.filter(|_| name != "DICT_CONSTRUCT").map(|texts| texts.join(", "));
         match text.filter(|text| text.len() <= MAX_TEXT) {
             Some(text) if name == "LIST_CONSTRUCT" => {
@@ -433,6 +426,18 @@ impl Drawing<'_> {
                 let made = self.node(graph, Node::new(label(name)), items, 1);
                 stack.extend(made);
             }
+        }
+    }
+
+    /// Returns what is a number, a text or a list of them.
+    fn text<'h>(&'h self, held: &'h Held) -> Option<&'h str> {
+        match held {
+            Held::Text(text) => Some(text),
+            Held::Constant(place) => {
+                let text = self.code.constants.get(*place).map(String::as_str);
+                text.filter(|text| *text != TENSOR)
+            }
+            _ => None,
         }
     }
 
@@ -523,6 +528,10 @@ impl Drawing<'_> {
                 let object = self.objects.get(*object)?;
                 tensor(self.tensors, &object.path, &object.attributes.get(*slot)?.0)
             }
+            Held::Constant(place) => {
+                let text = self.code.constants.get(*place)?;
+                Value { constant: constant(text), ..Value::default() }
+            }
             Held::Text(text) => Value { constant: constant(text), ..Value::default() },
             Held::Unknown => return None,
         };
@@ -545,6 +554,9 @@ fn pop(stack: &mut Stack) -> Held {
 fn pop_many(stack: &mut Stack, count: usize) -> Vec<Held> {
     stack.split_off(stack.len().saturating_sub(count))
 }
+
+/// What the code calls a constant that is a tensor.
+const TENSOR: &str = "Tensor";
 
 /// Branches and loops inside of each other that are drawn as such.
 const MAX_DEPTH: u32 = 64;

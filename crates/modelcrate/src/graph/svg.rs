@@ -123,11 +123,11 @@ pub struct Drawing {
 impl Subgraph {
     fn size(&self, item: Item) -> (f64, f64) {
         let lines = self.item_lines(item);
-        let longest = lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
-        let [columns, rows] =
-            [longest, lines.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-        let width = (f64::from(columns) * COLUMN + 2.0 * PADDING).max(56.0);
-        (width, f64::from(rows) * LINE + PADDING)
+        let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        let widths = [BOLD].into_iter().chain(std::iter::repeat(COLUMN)).zip(&lines);
+        let widths = widths.map(|(column, line)| number(line.chars().count()) * column);
+        let width = (widths.fold(0.0, f64::max) + 2.0 * PADDING).max(56.0);
+        (width, number(lines.len()) * LINE + PADDING)
     }
 
     /// Returns the lines of text of an item, cut.
@@ -138,12 +138,11 @@ impl Subgraph {
                 let operator = one_line(&short(&node.operator));
                 [operator].into_iter().chain(self.lines(node)).collect()
             }
-            Item::Input(at) | Item::Output(at) => {
-                let type_text = self.value(at).map(super::Value::type_text).unwrap_or_default();
-                let name = one_line(&short(self.name_of(at)));
-                [name, one_line(&short(&type_text))].into()
+            Item::Input(at) | Item::Output(at) => self.label_of(at),
+            Item::Reference(at) => {
+                let label = self.label_of(at).into_iter().next().unwrap_or_default();
+                vec![format!("\u{2191} {label}")]
             }
-            Item::Reference(at) => vec![format!("\u{2191} {}", one_line(&short(self.name_of(at))))],
         };
         lines.retain(|line| !line.is_empty());
         let columns = if matches!(item, Item::Reference(_)) { REFERENCE_COLUMNS } else { COLUMNS };
@@ -151,8 +150,9 @@ impl Subgraph {
         lines
     }
 
-    fn name_of(&self, value: usize) -> &str {
-        self.value(value).and_then(|value| value.name.as_deref()).unwrap_or_default()
+    fn label_of(&self, value: usize) -> Vec<String> {
+        let label = self.value(value).map(super::text::end_label).unwrap_or_default();
+        label.split('\n').map(str::to_owned).collect()
     }
 
     fn content(&self, layout: &Layout, is_changed: &dyn Fn(&Node) -> bool) -> String {
@@ -270,6 +270,9 @@ const LINE: f64 = 15.0;
 
 /// Pixels of a character, on average.
 const COLUMN: f64 = 6.6;
+
+/// The same of the first line.
+const BOLD: f64 = 7.5;
 
 /// Pixels beside a text.
 const PADDING: f64 = 8.0;

@@ -38,7 +38,7 @@ impl Graph {
             }
             for (at, value) in graph.values.iter().enumerate().filter(|(at, _)| ends.is_drawn(*at))
             {
-                drawing.node(format_args!("s{index}v{at}"), Form::Ellipse, &label(value));
+                drawing.node(format_args!("s{index}v{at}"), Form::Ellipse, &end_label(value));
             }
             if self.subgraphs.len() > 1 {
                 drawing.end_frame();
@@ -188,6 +188,12 @@ pub(super) fn label(value: &Value) -> String {
     let name = value.name.as_deref().map(short).unwrap_or_default();
     let type_text = value.type_text();
     two_lines(&name, &short(&type_text))
+}
+
+/// Returns the label of a value that is drawn itself: its number, where nothing is known of it.
+pub(super) fn end_label(value: &Value) -> String {
+    let label = label(value);
+    if label.is_empty() { format!("#{}", value.id) } else { label }
 }
 
 /// Puts two texts on lines of their own.

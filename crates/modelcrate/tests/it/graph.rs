@@ -411,6 +411,37 @@ fn large_and_dense_graphs_are_refused_or_drawn() {
     assert!(found.collapsed(1).svg().is_ok());
 }
 
+/// Values that are read here and there, so that lines cross whatever the order is.
+#[test]
+fn tangled_graphs_are_drawn_in_seconds() {
+    let mut graph = rten_format::Graph::default();
+    graph.nodes.push(Node::named("x", Value::default()));
+    graph.inputs = vec![0];
+    let (mut values, mut random) = (vec![0_u32], 1_u32);
+    for at in 0..3000 {
+        let inputs = [0; 2].map(|_| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let back = (random >> 16) as usize % values.len().min(30);
+            Some(values[values.len() - 1 - back])
+        });
+        let made = u32::try_from(graph.nodes.len()).unwrap();
+        graph.nodes.push(Node::named(format!("v{at}"), Value::default()));
+        let operator = Operator {
+            operator_type: OperatorType::Add,
+            attributes: None,
+            inputs: inputs.to_vec(),
+            outputs: vec![Some(made)],
+        };
+        graph.nodes.push(Node { name: None, kind: NodeKind::Operator(operator) });
+        values.push(made);
+    }
+    let bytes = Model { graph, metadata: None }.to_bytes().unwrap();
+    let found = Graph::of(&AnyReader::from_bytes(bytes).unwrap()).unwrap().unwrap();
+    let start = Instant::now();
+    assert_eq!(found.svg().unwrap().matches("data-node=\"").count(), 3000);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
 /// Many operators that make, and many that read, one value of a long name and a high rank.
 #[test]
 fn long_names_are_cut_where_they_would_stand_often() {
