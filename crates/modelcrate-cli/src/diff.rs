@@ -232,6 +232,7 @@ fn changes(old: &OperatorSummary, new: &OperatorSummary) -> Vec<(String, String,
         names.join(", ")
     };
     let mut changes = vec![
+        ("graph".to_owned(), old.graph.clone(), new.graph.clone()),
         ("type".to_owned(), old.operator.clone(), new.operator.clone()),
         ("inputs".to_owned(), names(&old.inputs), names(&new.inputs)),
         ("outputs".to_owned(), names(&old.outputs), names(&new.outputs)),

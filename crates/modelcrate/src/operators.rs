@@ -7,7 +7,7 @@ use tensor_core::text::short;
 
 use crate::{
     AnyReader,
-    graph::{self, Family, Graph, Subgraph},
+    graph::{self, Family, Graph, Node, Subgraph},
 };
 
 /// An operator of a graph. Names that are long are cut.
@@ -42,25 +42,30 @@ impl AnyReader {
         // What cannot be read is in the findings of a summary.
         let graph = Graph::of(self).ok().flatten().unwrap_or_default();
         let graphs = graph.subgraphs.iter().enumerate();
-        graphs.flat_map(|(at, graph)| of_graph(at, graph)).collect()
+        let of_graph =
+            |(at, graph)| nodes(graph).map(move |(index, node)| describe((at, index), graph, node));
+        graphs.flat_map(of_graph).collect()
     }
 }
 
-/// Returns the operators of a graph, in its order; what stands for a model or a module is none.
-pub(crate) fn of_graph(at: usize, graph: &Subgraph) -> impl Iterator<Item = OperatorSummary> {
-    let name = short(&graph.name).into_owned();
+/// Returns the operators of a graph, in its order, with their places among its nodes; what stands for a
+/// model or a module is none.
+pub(crate) fn nodes(graph: &Subgraph) -> impl Iterator<Item = (usize, &Node)> {
+    graph.nodes.iter().enumerate().filter(|(_, node)| node.family != Family::Group)
+}
+
+/// Describes the operator that a node of a graph is.
+pub(crate) fn describe(place: (usize, usize), graph: &Subgraph, node: &Node) -> OperatorSummary {
     let called = |at: &Option<usize>| graph.value((*at)?).map(called);
-    let nodes = graph.nodes.iter().enumerate();
-    let operators = nodes.filter(|(_, node)| node.family != Family::Group);
-    operators.map(move |(index, node)| OperatorSummary {
-        graph: name.clone(),
+    OperatorSummary {
+        graph: short(&graph.name).into_owned(),
         name: node.name.as_deref().map(|name| short(name).into_owned()),
         operator: short(&node.operator).into_owned(),
         inputs: node.inputs.iter().map(called).collect(),
         outputs: node.outputs.iter().map(called).collect(),
         attributes: node.attributes.clone(),
-        place: (at, index),
-    })
+        place,
+    }
 }
 
 /// Returns the name of a value, or what a constant is that has none, or its number.

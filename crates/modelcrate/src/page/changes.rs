@@ -82,14 +82,20 @@ fn file(file: &FileSummary) -> String {
 fn operator(operator: &OperatorSummary) -> String {
     let attributes: Vec<String> =
         operator.attributes.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let inputs: Vec<&str> =
-        operator.inputs.iter().map(|name| name.as_deref().unwrap_or("-")).collect();
+    let names = |names: &[Option<String>]| {
+        let names: Vec<&str> = names.iter().map(|name| name.as_deref().unwrap_or("-")).collect();
+        names.join(", ")
+    };
+    // Of a body it may be the graph that is another.
+    let graph = if operator.place.0 > 0 { format!("{}: ", operator.graph) } else { String::new() };
     let attributes = if attributes.is_empty() {
         String::new()
     } else {
         format!(" {{{}}}", attributes.join(", "))
     };
-    format!("{}({}){attributes}", operator.operator, inputs.join(", "))
+    let (inputs, outputs) = (names(&operator.inputs), names(&operator.outputs));
+    let gives = if outputs.is_empty() { "" } else { " → " };
+    format!("{graph}{}({inputs}){gives}{outputs}{attributes}", operator.operator)
 }
 
 /// Says what differs between two tensors.
