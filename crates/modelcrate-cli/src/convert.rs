@@ -26,7 +26,7 @@ use crate::{
     options::{Force, Format, Input, is_stdio},
     outcome::{Outcome, print_error},
     output,
-    paths::same_file,
+    paths::{check_shards, same_file},
     write::{Writing, check_folder},
 };
 
@@ -141,6 +141,7 @@ impl Convert {
         self.check_output(to).about(self.output())?;
         let reader = output::open(&self.input, AnyReader::options().verify(self.force.verify()));
         let reader = reader.about(&self.input)?;
+        check_shards(&self.input, &reader, self.output())?;
         let request = self.request(to).about(self.output())?;
         match reader.convert(&request) {
             Ok(Becoming::Tensors(set, target, options)) => self.sets(set, target, &options),

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
+use modelcrate::AnyReader;
 
 /// Returns what is read, and the last path, which is written.
 pub(crate) fn last(paths: &[PathBuf]) -> anyhow::Result<(&[PathBuf], &Path)> {
@@ -29,6 +30,14 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
         (Ok(a), Ok(b)) => a == b,
         _ => false,
     }
+}
+
+/// Refuses a place where a file stands that a model is read from besides its own.
+pub(crate) fn check_shards(model: &Path, reader: &AnyReader, output: &Path) -> anyhow::Result<()> {
+    let shards = reader.shards(model.file_name().unwrap_or_default());
+    let is_shard = shards.iter().any(|shard| same_file(&model.with_file_name(shard), output));
+    ensure!(!is_shard, "{}: is a shard of the input, expected another file", output.display());
+    Ok(())
 }
 
 /// Tells whether a path, of a file that may not be there yet, leads into a folder.

@@ -17,7 +17,7 @@ use crate::{
     options::{Format, Input, Print, is_stdio, manner},
     outcome::Outcome,
     output,
-    paths::same_file,
+    paths::{check_shards, same_file},
     progress::{Progress, busy},
     walk::Found,
     write::Writing,
@@ -97,6 +97,13 @@ impl Report {
         let first = if self.new.is_some() { PageOptions::default() } else { options };
         let first = self.open(&self.file, first)?;
         let second = self.new.as_ref().map(|new| self.open(new, options)).transpose()?;
+        if let Some(path) = &self.output {
+            let inputs = std::iter::once(&self.file).chain(&self.new);
+            for (input, opened) in inputs.zip(std::iter::once(&first).chain(&second)) {
+                let reader = opened.reader.iter();
+                reader.clone().try_for_each(|reader| check_shards(input, reader, path))?;
+            }
+        }
         busy(self.new.as_ref().unwrap_or(&self.file));
         let page = match &second {
             None => first.page(options),

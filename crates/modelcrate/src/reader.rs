@@ -1,4 +1,9 @@
-use std::{collections::BTreeMap, ffi::OsStr, io, path::Path};
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    io,
+    path::Path,
+};
 
 use bytes::Bytes;
 use tensor_core::{Error as Core, ErrorKind, Report, Source};
@@ -170,15 +175,12 @@ impl ReadOptions {
             Some(Format::ZTensor) => {
                 let reader = options_of!(ztensor::Reader, self).from_source(source)?;
                 let Some((name, beside)) = beside else { return Ok(AnyReader::ZTensor(reader)) };
-                let find = |shard: &str, _: &ztensor::Shard| {
-                    let mut file = Path::new(name).file_stem().unwrap_or_default().to_owned();
-                    file.push(format!("-{shard}.zt"));
-                    match beside(&file) {
-                        Ok(source) => Ok(Some(source)),
-                        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                        Err(Core::File { source, .. }) => Err(source),
-                        Err(error) => Err(io::Error::other(error)),
-                    }
+                let find = |shard: &str, _: &ztensor::Shard| match beside(&shard_file(name, shard))
+                {
+                    Ok(source) => Ok(Some(source)),
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                    Err(Core::File { source, .. }) => Err(source),
+                    Err(error) => Err(io::Error::other(error)),
                 };
                 Ok(AnyReader::ZTensor(reader.with_shards(&find)?))
             }
@@ -187,6 +189,14 @@ impl ReadOptions {
             _ => Err(Error::UnknownFormat { found: looks_like(&source)? }),
         }
     }
+}
+
+/// Returns the name of the file that is a shard of a zTensor file.
+#[cfg(feature = "ztensor")]
+fn shard_file(name: &OsStr, shard: &str) -> OsString {
+    let mut file = Path::new(name).file_stem().unwrap_or_default().to_owned();
+    file.push(format!("-{shard}.zt"));
+    file
 }
 
 /// What opens a file beside another one, by its name.
@@ -253,6 +263,21 @@ impl AnyReader {
     #[allow(clippy::useless_conversion, reason = "some formats have an option already")]
     pub fn source(&self) -> Option<&Source> {
         each!(AnyReader: self, reader => Option::from(reader.source()))
+    }
+
+    /// Returns the names of the shards that a file of this name is read from, too: files beside it.
+    #[must_use]
+    pub fn shards(&self, name: impl AsRef<OsStr>) -> Vec<OsString> {
+        match self {
+            Self::Weights(reader) => reader.shards().iter().map(OsString::from).collect(),
+            #[cfg(feature = "ztensor")]
+            Self::ZTensor(reader) => {
+                let shards = reader.manifest().shards();
+                shards.map(|(shard, _)| shard_file(name.as_ref(), shard)).collect()
+            }
+            #[allow(unreachable_patterns, reason = "without other formats")]
+            _ => Vec::new(),
+        }
     }
 
     /// Describes the file: document, tensors and, where asked for, their contents.

@@ -49,6 +49,36 @@ fn pages_are_written_as_other_results_are() {
 }
 
 #[test]
+fn shards_of_the_input_are_no_place_for_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let cd = folder.path();
+    let shard = "model-00001-of-00002.safetensors";
+    let all = ["model.safetensors.index.json", shard, "model-00002-of-00002.safetensors"];
+    for name in all {
+        fs::copy(testdata("weights").join(name), cd.join(name)).unwrap();
+    }
+    let before = fs::read(cd.join(shard)).unwrap();
+    for args in [
+        &["report", all[0], "--format", "html", "--overwrite", "-o", shard][..],
+        &["convert", all[0], shard, "--overwrite"],
+    ] {
+        let (status, text) = fails(cd, args);
+        let message = format!("error: {shard}: is a shard of the input, expected another file\n");
+        assert_eq!((status, text), (2, message));
+    }
+    assert_eq!(fs::read(cd.join(shard)).unwrap(), before);
+}
+
+/// What a finding advises to read in its message is there.
+#[test]
+fn messages_are_whole() {
+    let folder = folder();
+    fs::write(folder.path().join("garbage"), "no model").unwrap();
+    let said = prints(folder.path(), &["report", "--format", "markdown", "garbage"]);
+    assert!(said.contains("safetensors, tflite, ztensor |\n"), "{said}");
+}
+
+#[test]
 fn the_end_of_the_name_says_how() {
     let folder = folder();
     let cd = folder.path();

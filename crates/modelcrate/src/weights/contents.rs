@@ -12,6 +12,8 @@ use super::{ElementType, Result};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contents {
     pub(super) version: String,
+    /// The names of the shards, where there is an index of them.
+    pub(super) shards: Vec<String>,
     pub(super) metadata: BTreeMap<String, Value>,
     /// Where values stand with their types, in GGUF.
     pub(super) stored: BTreeMap<String, Extent>,

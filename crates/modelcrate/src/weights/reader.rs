@@ -195,6 +195,12 @@ impl Reader {
         &self.inner.contents.version
     }
 
+    /// Returns the names of the shards, which are files beside an index; none of other files.
+    #[must_use]
+    pub fn shards(&self) -> &[String] {
+        &self.inner.contents.shards
+    }
+
     /// Returns the metadata by key. Of lists of more than 64 elements, such as vocabularies, only how
     /// long they are.
     #[must_use]

@@ -68,6 +68,7 @@ pub(crate) fn open(
             format!("tensor {name:?} is not in shard {file:?}, where the index says it is");
         return Err(Error::malformed("safetensors/shard", 0, reason));
     }
+    contents.shards = files.into_iter().cloned().collect();
     contents.metadata = index.metadata;
     Inner::new(Format::Safetensors, sources, limits, contents)?.finish()
 }
