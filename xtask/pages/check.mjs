@@ -131,6 +131,9 @@ async function suspects(file) {
   await page.getByLabel("only those to look at").check();
   const left = await rows(page).count();
   check("tensors to look at stay", left > 0 && left === await page.locator("#tensor-table tr.suspect").count(), left);
+  await page.getByLabel("Filter").fill("no tensor is called so");
+  await page.locator("#suspects tbody a").first().click();
+  check("a link leads to what was filtered out", await page.locator("#tensor-table tr:target").isVisible());
   await close("tensors to look at");
 }
 
@@ -174,6 +177,10 @@ async function print(file) {
   }));
   check("print has no controls, and nothing is cut or closed", state.nav === "none" && state.cut === 0 && state.closed === 0, JSON.stringify(state));
   const pdf = await page.pdf();
+  // A4 between its margins.
+  await page.setViewportSize({ width: 718, height: 1000 });
+  const wide = await page.evaluate(() => [...document.querySelectorAll("table")].filter((table) => table.scrollWidth > document.body.clientWidth).length);
+  check("no table is wider than the paper", wide === 0, wide);
   check("it prints", pdf.subarray(0, 5).toString() === "%PDF-", pdf.length);
   await close("print");
 }
@@ -194,7 +201,15 @@ async function graph(file) {
   const levels = await view.locator(".level option").count();
   check("a large graph is shown in groups first", before <= 300 && levels > 1, `${before} nodes, ${levels} levels`);
 
-  await view.locator(".graph-frame .node.group").first().click();
+  const group = view.locator(".graph-frame .node.group").first();
+  const { x, y } = await group.boundingBox();
+  await page.mouse.move(x + 5, y + 5);
+  await page.mouse.down();
+  await page.mouse.move(x + 5, y - 60, { steps: 5 });
+  await page.mouse.up();
+  const moved = await view.locator(".graph-frame").evaluate((frame) => frame.scrollTop);
+  check("what is dragged is no click", moved > 0 && await view.locator(".graph-details").isHidden(), moved);
+  await group.click();
   check("a click says what a node is", await view.locator(".graph-details h3").textContent() === "group");
   await accessible(page, "a node");
   await view.getByRole("button", { name: "Open the group" }).click();

@@ -119,14 +119,19 @@ impl Drawing {
         } else {
             ""
         });
-        for found in text.chars() {
+        for (at, found) in text.char_indices() {
             match (self.language, found) {
                 (Language::Dot, '\n') => quoted.push_str("\\n"),
                 (Language::Dot, '"' | '\\') => quoted.extend(['\\', found]),
                 (Language::Dot, '&') => quoted.push_str("&amp;"),
                 (Language::Mermaid, '\n') => quoted.push_str("<br>"),
-                // Between `%%{` and `}%%` it would be told how to draw.
-                (Language::Mermaid, '"' | '#' | '%' | '&' | '<' | '>' | '`' | '\\' | '|') => {
+                // Between `%%{` and `}%%` stands how to draw, between `$$` a formula, and `fa:fa-` is a sign.
+                (Language::Mermaid, ':')
+                    if text.get(at..).is_some_and(|rest| rest.starts_with(":fa-")) =>
+                {
+                    quoted.push_str("#58;");
+                }
+                (Language::Mermaid, '"' | '#' | '$' | '%' | '&' | '<' | '>' | '`' | '\\' | '|') => {
                     let _ = write!(quoted, "#{};", u32::from(found));
                 }
                 (_, found) if is_hidden(found) => {
@@ -153,6 +158,8 @@ mod tests {
             drawing.finish()
         };
         let text = "%%{init: {'theme':'dark'}}%% &amp; \"";
+        let others = drawn(Language::Mermaid, "$$x$$ fa:fa-ban a::b");
+        assert!(others.contains("\"#36;#36;x#36;#36; fa#58;fa-ban a::b\""), "{others}");
         assert_eq!(
             drawn(Language::Mermaid, text),
             "flowchart TD\n  subgraph s0[\"#37;#37;{init: {'theme':'dark'}}#37;#37; #38;amp; #34;\"]\n  end\n"

@@ -129,6 +129,9 @@ fn values_text(values: &Comparison, shape: Option<&Shape>) -> String {
     if *nan_mismatches > 0 {
         let _ = write!(text, ", {} with NaN", grouped(*nan_mismatches));
     }
+    if mismatches == nan_mismatches {
+        return text;
+    }
     if let Some(most) = values.max_abs {
         let place = shape.map(|shape| Comparison::coordinates(most.index, shape));
         let place = place.map_or_else(|| most.index.to_string(), |place| format!("{place:?}"));
@@ -195,6 +198,7 @@ fn tensors(compared: &Compared<'_>) -> String {
 fn names(tensor: &TensorDiff) -> String {
     match (&tensor.old, &tensor.new) {
         (Some(old), Some(new)) if old != new => format!("{} = {}", Cut(old), Cut(new)),
+        _ if tensor.name().is_empty() => "<i>no name</i>".to_owned(),
         _ => Cut(tensor.name()).to_string(),
     }
 }

@@ -17,8 +17,8 @@ use crate::{
 };
 
 /// Writes the drawings of all graphs; nothing where a file has none. `changed` says what differs from an
-/// older file.
-pub(super) fn html(content: &Content<'_>, changed: Option<&Diff>) -> String {
+/// older file, and `room` how many bytes all of it may have.
+pub(super) fn html(content: &Content<'_>, changed: Option<&Diff>, room: usize) -> String {
     // That a graph cannot be read is in the findings.
     let Ok(Some(graph)) = Graph::of(content.reader) else { return String::new() };
     let mut out = String::new();
@@ -35,7 +35,7 @@ pub(super) fn html(content: &Content<'_>, changed: Option<&Diff>) -> String {
     let mut levels: Vec<(usize, Graph)> = collapsed.collect();
     levels.push((0, graph));
     let subgraphs = levels.last().map_or(&[][..], |(_, graph)| &graph.subgraphs);
-    let mut drawn = Drawn { bytes: ROOM, nodes: DRAWN, changed };
+    let mut drawn = Drawn { bytes: room.min(ROOM), nodes: DRAWN, changed };
     for (at, subgraph) in subgraphs.iter().enumerate() {
         if subgraph.nodes.is_empty() {
             continue;

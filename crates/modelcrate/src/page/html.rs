@@ -14,7 +14,7 @@ use tensor_core::{
 
 use super::{
     Content, Page, ROWS, Suspect, Suspicion, changes, graph, tensors,
-    text::{Cut, Lines, Text, count, cut, dtype, shape, size, value},
+    text::{Cut, LONG, Lines, Text, count, cut, dtype, shape, size, value},
 };
 use crate::{Port, TypedName, common_key, rules::Rule};
 
@@ -96,11 +96,13 @@ fn sections(page: &Page<'_>) -> Vec<Section> {
     }
     add("findings", "Findings", findings(page));
     let Some(content) = &page.content else { return sections };
-    add("suspects", "Tensors to look at", suspects(content));
+    let (tensors, shown) = tensors::html(content);
+    add("suspects", "Tensors to look at", suspects(content, shown));
     add("interface", "Inputs and outputs", interface(content));
-    add("tensors", "Tensors", tensors::html(content));
+    let room = PAGE.saturating_sub(tensors.len());
+    add("tensors", "Tensors", tensors);
     let changed = page.compared.as_ref().map(|compared| &compared.diff);
-    add("graph", "Graph", graph::html(content, changed));
+    add("graph", "Graph", graph::html(content, changed, room));
     add("operators", "Operators", operators(content));
     add("files", "Files", files(content));
     sections
@@ -242,7 +244,8 @@ fn code(sentence: &str) -> String {
     out
 }
 
-fn suspects(content: &Content<'_>) -> String {
+/// Writes the tensors that someone should look at, of which those have a row that are among the first.
+fn suspects(content: &Content<'_>, shown: usize) -> String {
     if content.suspects.is_empty() {
         return String::new();
     }
@@ -256,7 +259,8 @@ fn suspects(content: &Content<'_>) -> String {
             let _ = match suspicion {
                 Suspicion::Equal(other) => {
                     let other = all.get(*other).map_or("", |other| &other.name);
-                    write!(said, "{joint}the same elements as <code>{}</code>", Cut(other))
+                    let other = cut(other, NAME).unwrap_or(other);
+                    write!(said, "{joint}the same elements as <code>{}</code>", Text(other))
                 }
                 other => write!(said, "{joint}{}", sentence(other)),
             };
@@ -264,7 +268,7 @@ fn suspects(content: &Content<'_>) -> String {
         let _ = writeln!(
             rows,
             "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{said}</td></tr>",
-            tensors::link(*tensor, &found.name),
+            tensors::link(*tensor, &found.name, shown),
             Text(&dtype(found)),
             Text(&found.shape.to_string()),
         );
@@ -413,7 +417,7 @@ pub(super) fn table(
     left: Option<(usize, &str)>,
 ) -> String {
     let mut out = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n<table>\n\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {caption}\">\n<table>\n\
          <caption>{caption}</caption>\n<thead><tr>"
     );
     for head in heads {
@@ -442,8 +446,11 @@ const PRODUCER: [&str; 4] = ["producer", "generator", "author", "general.author"
 /// Findings of a rule that are listed.
 const FINDINGS: usize = 20;
 
-/// Characters of a long text.
-const LONG: usize = 4000;
+/// Bytes of the table of tensors and all drawings.
+const PAGE: usize = 2_700_000;
+
+/// Characters of a name in a sentence.
+pub(super) const NAME: usize = 80;
 
 /// Characters of the title of the page.
 const TITLE: usize = 200;

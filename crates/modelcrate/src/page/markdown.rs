@@ -9,16 +9,16 @@ use tensor_core::text::grouped;
 
 use super::{
     Content, Page, ROWS, Suspicion, TENSORS, changes,
-    html::{Found, by_rule, facts, sentence},
+    html::{Found, NAME, by_rule, facts, sentence},
     text::{Plain, count, cut, dtype, float, number, shape, size, value},
 };
 use crate::{Port, TensorSummary, graph::Graph, rules::Rule};
 
 /// Writes the whole page.
 pub(super) fn write(page: &Page<'_>, mut out: impl Write) -> io::Result<()> {
-    writeln!(out, "# {}\n\n**{}**\n", Plain(&page.name), page.verdict())?;
+    writeln!(out, "# {}\n\n**{}**\n", Plain::name(&page.name), page.verdict())?;
     for (label, said) in facts(page) {
-        writeln!(out, "- {label}: {}", Plain(&said))?;
+        writeln!(out, "- {label}: {}", Plain::said(&said))?;
     }
     out.write_all(changed(page).as_bytes())?;
     out.write_all(findings(page).as_bytes())?;
@@ -42,18 +42,29 @@ struct Table {
     text: String,
     rows: usize,
     most: usize,
+    /// Whether cells are what someone says, of which more is shown than of names.
+    has_sentences: bool,
 }
 
 impl Table {
     fn new(title: &str, heads: &[&str]) -> Self {
-        let mut text = format!("\n## {title}\n\n|");
+        Self::titled("##", title, heads)
+    }
+
+    fn titled(level: &str, title: &str, heads: &[&str]) -> Self {
+        let mut text = format!("\n{level} {title}\n\n|");
         for head in heads {
             let _ = write!(text, " {head} |");
         }
         text.push_str("\n|");
         text.push_str(&"---|".repeat(heads.len()));
         text.push('\n');
-        Self { text, rows: 0, most: ROWS }
+        Self { text, rows: 0, most: ROWS, has_sentences: false }
+    }
+
+    /// Lets cells have what someone says.
+    fn of_sentences(self) -> Self {
+        Self { has_sentences: true, ..self }
     }
 
     fn row<'c>(&mut self, cells: impl IntoIterator<Item = &'c str>) {
@@ -63,7 +74,8 @@ impl Table {
         }
         self.text.push('|');
         for cell in cells {
-            let _ = write!(self.text, " {} |", Plain(cell));
+            let plain = if self.has_sentences { Plain::said(cell) } else { Plain::name(cell) };
+            let _ = write!(self.text, " {plain} |");
         }
         self.text.push('\n');
     }
@@ -84,16 +96,16 @@ fn changed(page: &Page<'_>) -> String {
     let Some(compared) = &page.compared else { return String::new() };
     let mut out = format!(
         "\n## Changes\n\nFrom {}. {}.\n",
-        Plain(&compared.old.name),
-        Plain(&changes::sentence(compared))
+        Plain::name(&compared.old.name),
+        Plain::said(&changes::sentence(compared))
     );
-    let mut table = Table::new("Changed tensors", &["tensor", "what differs"]);
+    let mut table = Table::titled("###", "Changed tensors", &["tensor", "what differs"]);
     for tensor in &compared.diff.tensors {
         table.row([tensor.name(), &changes::change(&tensor.change)]);
     }
     out.push_str(&table.finish("diff"));
     for (title, rows) in changes::tables(compared) {
-        let mut table = Table::new(title, &["change", "name", "old", "new"]);
+        let mut table = Table::titled("###", title, &["change", "name", "old", "new"]);
         for row in rows {
             let side = |side: &Option<String>| side.clone().unwrap_or_default();
             table.row([row.mark().1, &row.name, &side(&row.old), &side(&row.new)]);
@@ -104,7 +116,8 @@ fn changed(page: &Page<'_>) -> String {
 }
 
 fn findings(page: &Page<'_>) -> String {
-    let mut table = Table::new("Findings", &["severity", "rule", "place", "message"]);
+    let table = Table::new("Findings", &["severity", "rule", "place", "message"]);
+    let mut table = table.of_sentences();
     let all = by_rule(page);
     for Found { severity, rule, findings } in &all {
         for finding in findings {
@@ -121,7 +134,7 @@ fn findings(page: &Page<'_>) -> String {
 }
 
 fn metadata(content: &Content<'_>) -> String {
-    let mut table = Table::new("Metadata", &["key", "value"]);
+    let mut table = Table::new("Metadata", &["key", "value"]).of_sentences();
     for (key, found) in &content.summary.metadata {
         table.row([key.as_str(), &value(found)]);
     }
@@ -147,7 +160,8 @@ fn suspects(content: &Content<'_>) -> String {
 }
 
 fn interface(title: &str, ports: &[Port]) -> String {
-    let mut table = Table::new(title, &["name", "type", "shape", "description"]);
+    let table = Table::new(title, &["name", "type", "shape", "description"]);
+    let mut table = table.of_sentences();
     for port in ports {
         let said = port.description.as_deref().unwrap_or_default();
         table.row([&*port.name, &port.dtype, &shape(port), said]);
@@ -213,6 +227,3 @@ fn files(content: &Content<'_>) -> String {
 
 /// Nodes of a graph that is drawn: more, and nobody could read it.
 const NODES: usize = 100;
-
-/// Characters of a name in a sentence.
-const NAME: usize = 80;

@@ -62,7 +62,10 @@ function filter() {
   const form = byId("tensor-filter");
   if (!form) return;
   const rows = [...byId("tensor-table").tBodies[0].rows].map((row) => {
-    const cells = [...row.cells].slice(0, 3).map((cell) => (cell.querySelector("summary") ?? cell).textContent);
+    const cells = [...row.cells].slice(0, 3).map((cell) => {
+      const cut = cell.querySelector("span[title]");
+      return cut ? cut.title : (cell.querySelector("summary") ?? cell).textContent;
+    });
     return [cells.join(" ").toLowerCase(), row];
   });
   const [text, suspects, count] = ["tensor-text", "tensor-suspects", "tensor-count"].map(byId);
@@ -79,6 +82,13 @@ function filter() {
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", show);
+  // What leads to a row that is filtered out shows all of them.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#t']");
+    if (!link || !byId(link.hash.slice(1))?.hidden) return;
+    form.reset();
+    show();
+  });
   show();
 }
 
@@ -183,11 +193,16 @@ class View {
   drag() {
     let from = null;
     this.frame.addEventListener("pointerdown", (event) => {
+      this.isDragged = false;
       if (event.button !== 0 || event.pointerType === "touch") return;
-      from = { x: event.clientX + this.frame.scrollLeft, y: event.clientY + this.frame.scrollTop };
+      const { scrollLeft, scrollTop } = this.frame;
+      from = { x: event.clientX, y: event.clientY, scrollLeft, scrollTop };
     });
     addEventListener("pointermove", (event) => {
-      if (from) this.frame.scrollTo({ left: from.x - event.clientX, top: from.y - event.clientY, behavior: "instant" });
+      if (!from) return;
+      const moved = { x: event.clientX - from.x, y: event.clientY - from.y };
+      this.isDragged ||= Math.hypot(moved.x, moved.y) > 4;
+      this.frame.scrollTo({ left: from.scrollLeft - moved.x, top: from.scrollTop - moved.y, behavior: "instant" });
     });
     addEventListener("pointerup", () => { from = null; });
   }
@@ -206,7 +221,7 @@ class View {
 
   clicked(event) {
     const box = event.target.closest(".node[data-node]");
-    if (box) this.select(Number(box.dataset.node), false);
+    if (box && !this.isDragged) this.select(Number(box.dataset.node), false);
   }
 
   // A group becomes what is in it, in the next drawing.

@@ -11,15 +11,15 @@ use super::{
 };
 use crate::{Number, Stats, TensorSummary};
 
-/// Writes the table, with what a script filters it by.
-pub(super) fn html(content: &Content<'_>) -> String {
+/// Writes the table, with what a script filters it by; returns how many rows it has, too.
+pub(super) fn html(content: &Content<'_>) -> (String, usize) {
     let tensors = &content.summary.tensors;
     if tensors.is_empty() {
-        return String::new();
+        return (String::new(), 0);
     }
     let mut out = FILTER.to_owned();
     out.push_str(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Tensors\">\n\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: Tensors\">\n\
          <table id=\"tensor-table\" class=\"sortable\">\n<caption>Tensors</caption>\n<thead><tr>",
     );
     let heads: &[&str] =
@@ -30,40 +30,54 @@ pub(super) fn html(content: &Content<'_>) -> String {
     out.push_str("</tr></thead>\n<tbody>\n");
     let most = tensors.iter().map(|tensor| tensor.bytes).max().unwrap_or(1);
     let mut suspects = content.suspects.iter().peekable();
+    let mut shown = 0_usize;
     for (at, tensor) in tensors.iter().enumerate().take(TENSORS) {
+        if out.len() > ROOM {
+            break;
+        }
         let suspect = suspects.next_if(|suspect| suspect.tensor == at);
-        row(&mut out, at, tensor, suspect, most);
+        let is_whole = out.len() < WHOLE;
+        row(&mut out, at, tensor, suspect, most, is_whole);
         if content.has_stats {
-            stats(&mut out, tensor);
+            stats(&mut out, tensor, is_whole);
         }
         out.push_str("</tr>\n");
+        shown = shown.saturating_add(1);
     }
     out.push_str("</tbody>\n</table>\n</div>\n");
-    if tensors.len() > TENSORS {
-        let left = grouped(tensors.len().saturating_sub(TENSORS) as u64);
+    if tensors.len() > shown {
+        let left = grouped(tensors.len().saturating_sub(shown) as u64);
         let _ = writeln!(
             out,
             "<p>… and {left} more tensors: <code>modelcrate inspect --tensors</code></p>"
         );
     }
-    out
+    (out, shown)
 }
 
-/// Writes a name that leads to the row of its tensor.
-pub(super) fn link(at: usize, name: &str) -> String {
+/// Writes a name that leads to the row of its tensor, where that is one of those that are shown.
+pub(super) fn link(at: usize, name: &str, shown: usize) -> String {
     let name = name_text(name);
-    if at < TENSORS { format!("<a href=\"#t{at}\">{name}</a>") } else { name }
+    if at < shown { format!("<a href=\"#t{at}\">{name}</a>") } else { name }
 }
 
 fn name_text(name: &str) -> String {
     if name.is_empty() { "<i>no name</i>".to_owned() } else { Cut(name).to_string() }
 }
 
-fn row(out: &mut String, at: usize, tensor: &TensorSummary, suspect: Option<&Suspect>, most: u64) {
+/// Writes a row, with what else is known of the tensor where there is room for that.
+fn row(
+    out: &mut String,
+    at: usize,
+    tensor: &TensorSummary,
+    suspect: Option<&Suspect>,
+    most: u64,
+    is_whole: bool,
+) {
     let class = if suspect.is_some() { " class=\"suspect\"" } else { "" };
     let name = name_text(&tensor.name);
     let _ = write!(out, "<tr id=\"t{at}\"{class}><th scope=\"row\">");
-    let details = details(tensor);
+    let details = if is_whole { details(tensor) } else { String::new() };
     if details.is_empty() {
         out.push_str(&name);
     } else {
@@ -74,7 +88,7 @@ fn row(out: &mut String, at: usize, tensor: &TensorSummary, suspect: Option<&Sus
     }
     let _ = write!(
         out,
-        "</th><td>{}</td><td>{}</td><td class=\"number\" data-value=\"{}\">{}{}</td>",
+        "</th><td>{}</td><td>{}</td><td data-value=\"{}\">{}{}</td>",
         Cut(&dtype(tensor)),
         Cut(&tensor.shape.to_string()),
         tensor.bytes,
@@ -111,8 +125,9 @@ fn details(tensor: &TensorSummary) -> String {
     out
 }
 
-/// Writes the cells of statistics, which are empty where there are none.
-fn stats(out: &mut String, tensor: &TensorSummary) {
+/// Writes the cells of statistics, which are empty where there are none, and a histogram where there is
+/// room for that.
+fn stats(out: &mut String, tensor: &TensorSummary, is_whole: bool) {
     let Some(stats) = &tensor.stats else {
         out.push_str("<td></td><td></td><td></td><td></td><td></td><td></td><td></td>");
         return;
@@ -120,7 +135,7 @@ fn stats(out: &mut String, tensor: &TensorSummary) {
     let mut cell = |value: Option<f64>, text: String| {
         let _ = match value {
             Some(value) => {
-                write!(out, "<td class=\"number\" data-value=\"{value:e}\">{text}</td>")
+                write!(out, "<td data-value=\"{value:.9e}\">{text}</td>")
             }
             None => write!(out, "<td></td>"),
         };
@@ -135,7 +150,8 @@ fn stats(out: &mut String, tensor: &TensorSummary) {
     for number in [stats.zeros, stats.nan.saturating_add(stats.infinite)] {
         cell(Some(number as f64), if number == 0 { "0".to_owned() } else { grouped(number) });
     }
-    let _ = write!(out, "<td>{}</td>", histogram(stats));
+    let histogram = if is_whole { histogram(stats) } else { String::new() };
+    let _ = write!(out, "<td>{histogram}</td>");
 }
 
 /// Draws a histogram as one path, from the smallest element to the largest.
@@ -191,6 +207,12 @@ const FILTER: &str = "<form class=\"filter\" id=\"tensor-filter\" role=\"search\
     placeholder=\"name, type or shape\"></label>\n\
     <label><input type=\"checkbox\" id=\"tensor-suspects\"> only those to look at</label>\n\
     <output id=\"tensor-count\" aria-live=\"polite\"></output>\n</form>\n";
+
+/// Bytes of the table up to which rows have histograms and details.
+const WHOLE: usize = 700_000;
+
+/// Bytes of the table.
+const ROOM: usize = 2_000_000;
 
 /// The height of a histogram.
 const HEIGHT: u128 = 16;

@@ -61,13 +61,28 @@ pub(super) fn cut(text: &str, most: usize) -> Option<&str> {
 }
 
 /// A text of a file in a line of Markdown: no part of it is markup, and it is cut where it is long.
-pub(super) struct Plain<'a>(pub(super) &'a str);
+pub(super) struct Plain<'a> {
+    text: &'a str,
+    most: usize,
+}
+
+impl<'a> Plain<'a> {
+    /// Writes as much as of a name.
+    pub(super) const fn name(text: &'a str) -> Self {
+        Self { text, most: SHOWN }
+    }
+
+    /// Writes as much as of what is said.
+    pub(super) const fn said(text: &'a str) -> Self {
+        Self { text, most: LONG }
+    }
+}
 
 impl fmt::Display for Plain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let start = cut(self.0, SHOWN);
+        let start = cut(self.text, self.most);
         let mut before = ' ';
-        for found in start.unwrap_or(self.0).chars() {
+        for found in start.unwrap_or(self.text).chars() {
             match found {
                 '*' | '_' | '[' | ']' | '~' | '#' | '!' | '$' => write!(f, "\\{found}")?,
                 // A backslash would do for these, but not in every table.
@@ -126,7 +141,7 @@ pub(super) fn count(number: usize, one: &str) -> String {
     format!("{} {one}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
 }
 
-/// Writes an integer with all its digits, and another number with four.
+/// Writes an integer with all its digits, and another number with four or more.
 pub(super) fn number(value: Number) -> String {
     match value {
         Number::Integer(integer) => integer.to_string(),
@@ -137,7 +152,9 @@ pub(super) fn number(value: Number) -> String {
 pub(super) fn float(value: f64) -> String {
     let text = match value.abs() {
         0.0 => "0".to_owned(),
-        0.001..1e6 => format!("{value:.4}"),
+        0.001..0.01 => format!("{value:.6}"),
+        0.01..0.1 => format!("{value:.5}"),
+        0.1..1e6 => format!("{value:.4}"),
         _ => return format!("{value:.3e}"),
     };
     if !text.contains('.') {
@@ -183,7 +200,10 @@ pub(super) fn quantization(found: &QuantizationSummary) -> String {
 const SHOWN: usize = 120;
 
 /// Characters that are shown where a pointer rests.
-const TITLE: usize = 2000;
+const TITLE: usize = 300;
+
+/// Characters of what is said.
+pub(super) const LONG: usize = 4000;
 
 #[cfg(test)]
 mod tests {
@@ -197,7 +217,7 @@ mod tests {
         assert_eq!(Text("a\u{202e}b\n\u{0}").to_string(), "aU+202EbU+000AU+0000");
         assert_eq!(Lines("a\n\tb\r<").to_string(), "a\n\tbU+000D&lt;");
         assert_eq!(
-            Plain("[a](javascript:x)|`b`\n<i>").to_string(),
+            Plain::name("[a](javascript:x)|`b`\n<i>").to_string(),
             "\\[a\\](javascript&#58;x)&#124;&#96;b&#96;U+000A&#60;i&#62;"
         );
     }
@@ -215,9 +235,10 @@ mod tests {
         let long = "é<".repeat(2000);
         let shown = Cut(&long).to_string();
         assert!(shown.starts_with("<span title=\"é&lt;é&lt;") && shown.ends_with("é&lt;…</span>"));
-        assert_eq!(shown.matches('é').count(), 60 + 1000);
+        assert_eq!(shown.matches('é').count(), 60 + 150);
         assert_eq!(Cut("short").to_string(), "short");
-        assert_eq!(Plain(&long).to_string().matches('é').count(), 60);
+        assert_eq!(Plain::name(&long).to_string().matches('é').count(), 60);
+        assert_eq!(Plain::said(&long).to_string().matches('é').count(), 2000);
     }
 
     #[test]
@@ -231,9 +252,16 @@ mod tests {
         ] {
             assert_eq!(size(bytes), text);
         }
-        for (value, text) in [(0.0, "0"), (1.5, "1.5"), (-0.25, "-0.25"), (1e-9, "1.000e-9")] {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.5, "1.5"),
+            (-0.25, "-0.25"),
+            (1e-9, "1.000e-9"),
+            (0.001_49, "0.00149"),
+            (-0.012_345_678, "-0.01235"),
+            (100.0, "100"),
+        ] {
             assert_eq!(float(value), text);
         }
-        assert_eq!(float(100.0), "100");
     }
 }

@@ -286,28 +286,48 @@ fn statistics_are_there_where_they_are_asked_for() {
     assert!(html.contains("<tr id=\"t3\" class=\"suspect\">"));
 }
 
-/// Names in a file may be as many as it has room for.
-#[test]
-fn long_lists_are_counted() {
+/// Makes a file of 6,000 tensors without elements.
+fn six_thousand(name: impl Fn(usize) -> String) -> AnyReader {
     let mut header = String::from("{");
     for at in 0..6000 {
         let joint = if at == 0 { "" } else { "," };
         header += &format!(
             "{joint}\"{at}{}\":{{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}",
-            "x".repeat(300)
+            name(at)
         );
     }
     header += "}";
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend(header.bytes());
-    let reader = AnyReader::from_bytes(file).unwrap();
-    let page = page(&reader, PageOptions::default());
-    let html = html(&page);
-    assert_eq!(html.matches("<tr id=\"t").count(), 5000);
+    AnyReader::from_bytes(file).unwrap()
+}
+
+/// Names in a file may be as many as it has room for.
+#[test]
+fn long_lists_are_counted() {
+    let reader = six_thousand(|_| "w".to_owned());
+    let few = page(&reader, PageOptions::default());
+    let written = html(&few);
+    assert_eq!(written.matches("<tr id=\"t").count(), 5000);
     let rest = "… and 1,000 more tensors: <code>modelcrate inspect --tensors</code>";
-    assert!(html.contains(rest));
-    assert!(markdown(&page).contains("… and 1,000 more rows: `modelcrate inspect --tensors`"));
-    assert!(html.len() < 5_000_000, "{}", html.len());
+    assert!(written.contains(rest));
+    assert!(markdown(&few).contains("… and 1,000 more rows: `modelcrate inspect --tensors`"));
+    // With all that there can be in a row, and names of which a page shows more where a pointer rests.
+    let reader = six_thousand(|_| "<\u{202e}&>".repeat(300));
+    for options in [PageOptions::default(), PageOptions::default().stats(true).digests(true)] {
+        let written = html(&page(&reader, options));
+        let rows = written.matches("<tr id=\"t").count();
+        assert!(written.contains(&format!(
+            "… and {},{:03} more tensors",
+            (6000 - rows) / 1000,
+            (6000 - rows) % 1000
+        )));
+        assert!(
+            (500..5000).contains(&rows) && written.len() < 3_000_000,
+            "{rows} {}",
+            written.len()
+        );
+    }
 }
 
 fn chain(nodes: usize) -> AnyReader {
