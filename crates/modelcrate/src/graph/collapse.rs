@@ -132,7 +132,7 @@ impl Subgraph {
         is_outer: &[bool],
         kept: &mut Kept,
     ) -> Node {
-        let mut node = Node::new("group");
+        let mut node = Node::new(GROUP);
         node.family = Family::Group;
         let first = members.first().and_then(|first| self.nodes.get(*first));
         node.id = first.map_or(0, |first| first.id);
@@ -199,6 +199,17 @@ fn first_parts(group: &str, levels: usize) -> Option<&str> {
     let is_deep = group.split('/').count() >= levels;
     group.get(..end).filter(|_| is_deep)
 }
+
+impl Node {
+    /// Tells whether it stands for the nodes of a collapsed group, whose attributes say how many of each
+    /// operator there are.
+    pub(crate) fn is_collapsed(&self) -> bool {
+        self.family == Family::Group && self.operator == GROUP
+    }
+}
+
+/// What a collapsed group is called in the place of an operator.
+const GROUP: &str = "group";
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Diff,
-    graph::{Family, Graph, Node, Subgraph, Value, svg::Drawing},
+    graph::{Graph, Node, Subgraph, Value, svg::Drawing},
 };
 
 /// Writes the drawings of all graphs; nothing where a file has none. `changed` says what differs from an
@@ -124,10 +124,10 @@ impl Changed {
     }
 
     fn has(&self, graph: usize, node: &Node) -> bool {
-        match node.family {
-            Family::Group => self.groups.contains(&(graph, node.group.clone())),
-            _ => self.nodes.contains(&(graph, node.id)),
+        if node.is_collapsed() {
+            return self.groups.contains(&(graph, node.group.clone()));
         }
+        self.nodes.contains(&(graph, node.id))
     }
 }
 
@@ -223,7 +223,7 @@ fn described(graph: &Subgraph) -> Json {
             .map(|(key, value)| (text(key), text(&super::text::value(value))))
             .collect();
         let name = node.name.as_deref().map(text);
-        let is_group = u8::from(node.family == Family::Group);
+        let is_group = u8::from(node.is_collapsed());
         json!([
             text(&node.operator),
             name,

@@ -7,7 +7,7 @@ use modelcrate::{
     graph::{Graph, Selection, Subgraph},
     model_archive::{ArchiveWriter, EntryOptions},
     rten_format::{self, Model, Node, NodeKind, Operator, OperatorType, Value},
-    tensor_core::{Source, TensorBuf},
+    tensor_core::TensorBuf,
     ztensor,
 };
 use test_support::{files, testdata};
@@ -523,7 +523,7 @@ fn changed_onnx_models_are_drawn_or_refused() {
     let path = folder.path().join("model.onnx");
     modelcrate::rten_format::onnx::Export::new(&reader).write(&path).unwrap();
     let bytes = std::fs::read(&path).unwrap();
-    let of = |bytes: Vec<u8>| Graph::of_onnx(&Source::from_bytes(bytes));
+    let of = |bytes: Vec<u8>| Graph::of_onnx(&modelcrate::tensor_core::Source::from_bytes(bytes));
     let whole = of(bytes.clone()).unwrap();
     check("control_flow", &whole);
     assert_eq!(
