@@ -523,7 +523,7 @@ fn changed_onnx_models_are_drawn_or_refused() {
     let path = folder.path().join("model.onnx");
     modelcrate::rten_format::onnx::Export::new(&reader).write(&path).unwrap();
     let bytes = std::fs::read(&path).unwrap();
-    let of = |bytes: Vec<u8>| Graph::of_onnx(&modelcrate::tensor_core::Source::from_bytes(bytes));
+    let of = |bytes: Vec<u8>| Graph::of_onnx(&tensor_core::Source::from_bytes(bytes));
     let whole = of(bytes.clone()).unwrap();
     check("control_flow", &whole);
     assert_eq!(
