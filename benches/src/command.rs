@@ -1,5 +1,5 @@
-//! Whole processes of the command: what starting costs, a folder of many small files, and a report of a
-//! large one.
+//! Whole processes of the command: what starting costs, a folder of many small files, a report of a large
+//! one, and a picture of a large graph.
 
 use std::{
     env, fs,
@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use criterion::Throughput;
+use rten_format::{DataType, Dim, GraphBuilder, Model, OperatorType, Value, Writer};
 use tempfile::TempDir;
 use ztensor::Storage;
 
@@ -34,6 +35,8 @@ struct Given {
     /// A file of tensors that are not equal, in a folder of its own.
     large: PathBuf,
     len: usize,
+    /// A model of [`NODES`] operators.
+    graph: PathBuf,
     _folder: TempDir,
 }
 
@@ -60,7 +63,9 @@ impl Topic for Processes {
         fixture::write_ztensor(writer, &[(len / 4) as u64], tensors)?;
         fixture::warm(&large)?;
         let len = len * TENSORS;
-        let given = Given { command, small, files, count, large, len, _folder: folder };
+        let graph = folder.path().join("graph.rten");
+        tangled(&graph)?;
+        let given = Given { command, small, files, count, large, len, graph, _folder: folder };
         Ok(Self { given: Some(given) })
     }
 
@@ -71,7 +76,7 @@ impl Topic for Processes {
                 Vec::new()
             }
             Some(given) => {
-                vec![given.start(), given.inspect(), given.folder(), given.report()]
+                vec![given.start(), given.inspect(), given.folder(), given.report(), given.graph()]
             }
         })
     }
@@ -109,6 +114,25 @@ impl Given {
                 "ours",
                 "read and sum",
                 SpeedAtLeast(0.4),
+            )
+    }
+
+    fn graph(&self) -> Case<'_> {
+        let draw = |format| {
+            move || {
+                run(Command::new(&self.command)
+                    .args(["graph", "--format", format])
+                    .arg(&self.graph))
+            }
+        };
+        Case::new("graph", Throughput::Elements(NODES as u64))
+            .run("svg", draw("svg"))
+            .run("json", draw("json"))
+            .check(
+                "modelcrate graph of 3,000 nodes as SVG, the whole process",
+                "svg",
+                "json",
+                Within(2000.0),
             )
     }
 
@@ -178,6 +202,30 @@ const FORMATS: [(&str, &str); 5] = [
     ("ptl", "ptl"),
     ("nnpackage", "zip"),
 ];
+
+/// Writes a model of operators that read two of the values shortly before each: their lines cross,
+/// whatever their order is.
+fn tangled(path: &Path) -> Result<()> {
+    let value = || Value::new([Dim::Fixed(64)], DataType::Float);
+    let (mut graph, mut random) = (GraphBuilder::new(), fixture::Random::new(3));
+    let mut values = vec![graph.input("x", value())?];
+    for at in 0..NODES {
+        let inputs = [0; 2].map(|_| {
+            let back = random.next() as usize % values.len().min(30);
+            Some(values[values.len() - 1 - back])
+        });
+        let made = graph.value(format!("v{at}"), value())?;
+        graph.operator(format!("op{at}"), OperatorType::Add, None, &inputs, &[Some(made)])?;
+        values.push(made);
+    }
+    graph.output(values[NODES])?;
+    let model = Model { graph: graph.finish(), metadata: None };
+    fs::write(path, Writer::new(Vec::new(), &model)?.finish()?)?;
+    Ok(())
+}
+
+/// Operators of the model that is drawn.
+const NODES: usize = 3000;
 
 /// Tensors of the large file: so many that what repeats in the data does not start anew with each.
 const TENSORS: usize = 60;

@@ -447,7 +447,7 @@ const PRODUCER: [&str; 4] = ["producer", "generator", "author", "general.author"
 const FINDINGS: usize = 20;
 
 /// Bytes of the table of tensors and all drawings.
-const PAGE: usize = 2_700_000;
+const PAGE: usize = 2_850_000;
 
 /// Characters of a name in a sentence.
 pub(super) const NAME: usize = 80;
