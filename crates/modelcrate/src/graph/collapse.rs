@@ -203,7 +203,8 @@ fn first_parts(group: &str, levels: usize) -> Option<&str> {
 impl Node {
     /// Tells whether it stands for the nodes of a collapsed group, whose attributes say how many of each
     /// operator there are.
-    pub(crate) fn is_collapsed(&self) -> bool {
+    #[must_use]
+    pub fn is_collapsed(&self) -> bool {
         self.family == Family::Group && self.operator == GROUP
     }
 }
