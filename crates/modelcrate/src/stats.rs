@@ -313,11 +313,21 @@ impl<'t> Running<'t> {
         chunks.iter().all(|chunk| are_inside(chunk)) && are_inside(rest)
     }
 
+    /// Widens the range to that of finite elements.
+    #[inline(never)]
     fn widen(&mut self, block: &[f32]) {
-        let low = block.iter().copied().reduce(f32::min);
-        let high = block.iter().copied().reduce(f32::max);
-        if let Some((low, high)) = low.zip(high) {
-            self.range(Number::Float(low.into()), Number::Float(high.into()));
+        let Some(first) = block.first() else { return };
+        let (mut low, mut high) = ([*first; 16], [*first; 16]);
+        let (chunks, rest) = block.as_chunks::<16>();
+        for chunk in chunks {
+            for ((low, high), value) in low.iter_mut().zip(&mut high).zip(chunk) {
+                // As the processor compares many at once, where none is NaN.
+                *low = if *low < *value { *low } else { *value };
+                *high = if *high > *value { *high } else { *value };
+            }
+        }
+        for value in low.into_iter().chain(high).chain(rest.iter().copied()) {
+            self.range(Number::Float(value.into()), Number::Float(value.into()));
         }
     }
 
