@@ -100,8 +100,9 @@ impl Report {
         if let Some(path) = &self.output {
             let inputs = std::iter::once(&self.file).chain(&self.new);
             for (input, opened) in inputs.zip(std::iter::once(&first).chain(&second)) {
-                let reader = opened.reader.iter();
-                reader.clone().try_for_each(|reader| check_shards(input, reader, path))?;
+                if let Some(reader) = &opened.reader {
+                    check_shards(input, reader, path)?;
+                }
             }
         }
         busy(self.new.as_ref().unwrap_or(&self.file));
